@@ -1,0 +1,1 @@
+"""Economics: the per-token performance engine and the prices that follow from it."""

@@ -1,0 +1,1 @@
+"""Reports: the command line, the market report and its figures."""

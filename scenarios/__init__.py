@@ -1,0 +1,1 @@
+"""Scenarios: named cases, overrides, draws, sensitivity, comparison."""

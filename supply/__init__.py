@@ -1,0 +1,1 @@
+"""Supply: facts, manufacturing physics, the stage graph and the bottleneck optimum."""
