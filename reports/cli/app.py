@@ -1,0 +1,170 @@
+"""All verbs, their options, and nothing else: each body loads its module only when the verb is called."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from reports.cli.exits import verb
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="From wafer starts to the price of a token. Every verb takes --json; exit codes: 0 done, 1 unexpected, "
+    "2 usage, 3 invalid input, 4 infeasible, 5 a check failed, 130 interrupted.",
+)
+Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout; progress goes to stderr.")]
+Out = Annotated[Path | None, typer.Option("--out", help="Folder (or file) to write to.")]
+Sets = Annotated[list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Override one input; repeatable.")]
+Scenario = Annotated[str, typer.Argument(help="Library name (base, small, ...) or a YAML file.")]
+
+
+@app.command()
+@verb
+def run(
+    scenario: Scenario,
+    set_: Sets = None,
+    out: Out = None,
+    report: Annotated[Path | None, typer.Option("--report", help="Also write the HTML report to this folder.")] = None,
+    json_: Json = False,
+) -> None:
+    """Solve a scenario, cost it, store the run and print the answer."""
+    from reports.cli.run import run_verb
+
+    run_verb(scenario, set_ or [], out, report, json_)
+
+
+@app.command()
+@verb
+def check(
+    scenario: Scenario,
+    set_: Sets = None,
+    outputs: Annotated[bool, typer.Option("--outputs", help="List the names of all outputs.")] = False,
+    json_: Json = False,
+) -> None:
+    """Print every problem of a scenario file at once."""
+    from reports.cli.run import check_verb
+
+    check_verb(scenario, set_ or [], outputs, json_)
+
+
+@app.command()
+@verb
+def report(
+    runs: Annotated[list[Path], typer.Argument(help="Finished run folders.")],
+    previous: Annotated[Path | None, typer.Option("--previous", help="An earlier run to compare with.")] = None,
+    out: Out = None,
+    json_: Json = False,
+) -> None:
+    """Write the self-contained HTML report of finished runs."""
+    from reports.cli.report import report_verb
+
+    report_verb(runs, previous, out, json_)
+
+
+@app.command()
+@verb
+def facts(
+    search: Annotated[str, typer.Argument(help="Words to look for.")] = "",
+    show: Annotated[str | None, typer.Option("--show", metavar="ID", help="One fact, series or point, whole.")] = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Facts to print.")] = 20,
+    json_: Json = False,
+) -> None:
+    """Search the facts, or show one with its source and what it rests on."""
+    from reports.cli.facts import search_facts, show_fact
+
+    if show is not None:
+        show_fact(show, json_)
+    else:
+        search_facts(search, limit, json_)
+
+
+@app.command()
+@verb
+def examples(json_: Json = False) -> None:
+    """Compute every worked example through the public functions; exit 5 if one is off."""
+    from reports.cli.checks import examples_verb
+
+    examples_verb(json_)
+
+
+@app.command()
+@verb
+def cases(
+    table: Annotated[Path, typer.Argument(metavar="CASES.csv")],
+    out: Annotated[Path, typer.Option("--out", metavar="OUT.csv")],
+    json_: Json = False,
+) -> None:
+    """Answer published cost cases through the public functions."""
+    from reports.cli.checks import cases_verb
+
+    cases_verb(table, out, json_)
+
+
+@app.command()
+@verb
+def predict(
+    table: Annotated[Path, typer.Argument(metavar="CASES.csv")],
+    out: Annotated[Path, typer.Option("--out", metavar="OUT.csv")],
+    anchor: Annotated[Path | None, typer.Option("--anchor", help="Your own measurements, same columns.")] = None,
+    json_: Json = False,
+) -> None:
+    """Predict every row of a table of serving, training, kernel or operator cases, with a 90 % band."""
+    from reports.cli.engine import predict_verb
+
+    predict_verb(table, out, anchor, json_)
+
+
+@app.command()
+@verb
+def validate(json_: Json = False) -> None:
+    """Print the engine's cross-validated accuracy, by family, hardware and confidence class."""
+    from reports.cli.engine import validate_verb
+
+    validate_verb(json_)
+
+
+@app.command()
+@verb
+def engine(
+    model: Annotated[str, typer.Argument(help="Model name or a config.json.")],
+    hardware: Annotated[str, typer.Argument(help="Accelerator name or a YAML record.")],
+    isl: Annotated[int, typer.Option("--isl", min=1, help="Input tokens.")] = 1000,
+    osl: Annotated[int, typer.Option("--osl", min=1, help="Output tokens.")] = 1000,
+    concurrency: Annotated[int, typer.Option("--concurrency", min=1, help="Requests in flight, whole group.")] = 16,
+    tp: Annotated[int, typer.Option("--tp", min=1)] = 1,
+    pp: Annotated[int, typer.Option("--pp", min=1)] = 1,
+    ep: Annotated[int, typer.Option("--ep", min=1)] = 1,
+    dp: Annotated[int, typer.Option("--dp", min=1)] = 1,
+    weight_format: Annotated[str | None, typer.Option("--format", help="Weight format, e.g. fp8.")] = None,
+    framework: Annotated[str, typer.Option("--framework")] = "vLLM",
+    json_: Json = False,
+) -> None:
+    """One operating point: time, rate, band, memory and what limits it."""
+    from reports.cli.engine import engine_verb
+
+    engine_verb(
+        model,
+        hardware,
+        json_,
+        isl=isl,
+        osl=osl,
+        concurrency=concurrency,
+        tp=tp,
+        pp=pp,
+        ep=ep,
+        dp=dp,
+        weight_format=weight_format,
+        framework=framework,
+    )
+
+
+def main() -> None:
+    """Console entry; a usage error exits with 2."""
+    sys.exit(app())
