@@ -12,13 +12,13 @@ import sys
 from collections.abc import Callable
 from typing import Any, NoReturn, ParamSpec
 
-__all__ = ["CHECK_FAILED", "INFEASIBLE", "INVALID", "CheckFailed", "print_json", "verb"]
+__all__ = ["CHECK_FAILED", "INFEASIBLE", "INVALID", "CheckFailedError", "print_json", "verb"]
 
 INVALID, INFEASIBLE, CHECK_FAILED, INTERRUPTED = 3, 4, 5, 130
 P = ParamSpec("P")
 
 
-class CheckFailed(Exception):
+class CheckFailedError(Exception):
     """A check of the run or of the examples is off; the message says which."""
 
 
@@ -37,7 +37,7 @@ def verb(function: Callable[P, None]) -> Callable[P, None]:
             function(*args, **kwargs)
         except KeyboardInterrupt:
             _stop("interrupted; nothing half-written was left", INTERRUPTED)
-        except CheckFailed as exc:
+        except CheckFailedError as exc:
             _stop(str(exc), CHECK_FAILED)
         except BrokenPipeError:
             sys.stderr.close()
