@@ -10,8 +10,8 @@ __all__ = ["did_you_mean", "normalise", "parse_model"]
 
 #: Suffix patterns that say how a checkpoint is stored, not which architecture it is; checked at the end of the name.
 _FORMATS = re.compile(
-    r"[-_. ](?P<format>(?:UD[-_])?(?:I?Q\d(?:_[0-9A-Z]+)*|TQ\d_\d)|MXFP[48]|NVFP4|FP4|FP8(?:[-_]DYNAMIC)?|FP16|BF16|FP32"
-    r"|F16|F32|INT4|INT8|AWQ|GPTQ(?:[-_]INT[48])?|W4A16|W8A8|[48]BIT|EXL2|GGUF)$",
+    r"[-_. ](?P<format>(?:UD[-_])?(?:I?Q\d(?:_[0-9A-Z]+)*|TQ\d_\d)|MXFP[48]|NVFP4|FP4|FP8(?:[-_]DYNAMIC)?|FP16|BF16"
+    r"|FP32|F16|F32|INT4|INT8|AWQ|GPTQ(?:[-_]INT[48])?|W4A16|W8A8|[48]BIT|EXL2|GGUF)$",
     re.IGNORECASE,
 )
 #: Words that tell the training stage, not the architecture; removed only when the name does not resolve with them.
