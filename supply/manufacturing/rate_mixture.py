@@ -11,8 +11,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from supply.manufacturing.yield_models import MODELS
 from supply.manufacturing.numeric import FloatArray, ManufacturingError
+from supply.manufacturing.yield_models import MODELS
 
 __all__ = ["rate_nodes", "sample_rates"]
 

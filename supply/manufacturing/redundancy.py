@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from supply.manufacturing.yield_models import MM2_PER_CM2
 from supply.manufacturing.numeric import FloatArray, ManufacturingError, Numbers, positive, share, unwrap
 from supply.manufacturing.rate_mixture import rate_nodes
+from supply.manufacturing.yield_models import MM2_PER_CM2
 
 __all__ = ["SCRAP", "bin_outputs", "harvested_yield", "parametric_yield"]
 
