@@ -1,0 +1,89 @@
+"""One style for every figure: fixed colours per stage and product, readable in grey and by colour-blind readers."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+__all__ = ["STAGE_COLOURS", "STAGE_ORDER", "STAGE_TITLES", "FigureCard", "colour_of", "drawing", "svg_text"]
+
+STAGE_ORDER = ("fab", "hbm", "packaging", "test", "server", "rack", "power", "datacenter")
+STAGE_TITLES = {
+    "fab": "Wafers", "hbm": "HBM", "packaging": "Packaging", "test": "Final test", "server": "Servers",
+    "rack": "Racks", "power": "Power", "datacenter": "Data centers",
+}  # fmt: skip
+#: Tol's muted scheme: distinct in grey order and under the common colour-vision deficiencies.
+STAGE_COLOURS = {
+    "fab": "#332288", "hbm": "#AA4499", "packaging": "#CC6677", "test": "#999933", "server": "#44AA99",
+    "rack": "#117733", "power": "#882255", "datacenter": "#6699CC",
+}  # fmt: skip
+_PALETTE = ("#332288", "#117733", "#AA4499", "#44AA99", "#882255", "#88CCEE", "#CC6677", "#999933", "#6699CC",
+            "#661100", "#DDCC77", "#777777")  # fmt: skip
+_FIXED = {
+    "h100": "#117733", "h200": "#44AA99", "h20": "#88CCEE", "b200": "#332288", "b300": "#6699CC", "rubin": "#AA4499",
+    "mi300x": "#882255", "mi355x": "#CC6677", "tpu_v5p": "#661100", "tpu_v6e": "#999933", "tpu_v7": "#DDCC77",
+    "trainium2": "#AA4466", "trainium3": "#4477AA", "other": "#BBBBBB",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class FigureCard:
+    """A finished figure: `svg` text, the data that is drawn, and the words around it."""
+
+    id: str
+    headline: str
+    subtitle: str
+    alt: str
+    svg: str
+    data: pd.DataFrame
+
+    def save(self, folder: Path) -> list[Path]:
+        """Write the drawing as SVG and its data as CSV; returns the paths."""
+        folder.mkdir(parents=True, exist_ok=True)
+        paths = [folder / f"{self.id}.svg", folder / f"{self.id}.csv"]
+        paths[0].write_text(self.svg, encoding="utf-8")
+        self.data.to_csv(paths[1], index=False)
+        return paths
+
+
+def colour_of(name: str) -> str:
+    """Fixed colour of a product or stage; any other name gets one by its letters, always the same."""
+    if name in STAGE_COLOURS:
+        return STAGE_COLOURS[name]
+    return _FIXED.get(name, _PALETTE[sum(map(ord, name)) % len(_PALETTE)])
+
+
+@contextmanager
+def drawing(width_in: float, height_in: float, **subplots: Any) -> Iterator[tuple[Any, Any]]:
+    """A matplotlib figure and its axes in the house style, closed at the end."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    rc = {
+        "font.family": "sans-serif", "font.size": 9, "axes.spines.top": False, "axes.spines.right": False,
+        "axes.grid": False, "svg.fonttype": "none", "svg.hashsalt": "wafer2token", "axes.titlesize": 9,
+        "axes.titlelocation": "left", "axes.labelcolor": "#333333", "text.color": "#1a1a1a",
+        "xtick.color": "#444444", "ytick.color": "#444444", "axes.edgecolor": "#888888",
+    }  # fmt: skip
+    with mpl.rc_context(rc):
+        figure, axes = plt.subplots(figsize=(width_in, height_in), layout="constrained", **subplots)
+        try:
+            yield figure, axes
+        finally:
+            plt.close(figure)
+
+
+def svg_text(figure: Any) -> str:
+    """The drawing as an SVG element without prolog, dates or random ids."""
+    buffer = io.StringIO()
+    figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    text = buffer.getvalue()
+    return text[text.index("<svg") :]
