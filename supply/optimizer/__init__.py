@@ -1,0 +1,1 @@
+"""The bottleneck optimum: one Pyomo formulation, compiled once into a persistent HiGHS model."""

@@ -1,0 +1,140 @@
+"""A network compiled once; new numbers are edited in place.
+
+    compiled = Compiled(network)
+    base = compiled.solve()
+    compiled.update({"resources.cowos.capacity": 1.1 * network.get("resources.cowos.capacity")})
+    more = compiled.solve()
+
+The first solve is remembered as the *nominal* basis; every later solve starts from it, so that results do not depend on
+the order of draws or on the number of workers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from importlib.metadata import version
+
+import numpy as np
+from highspy import HighsModelStatus
+from numpy.typing import ArrayLike
+
+from supply.network import Array, Network, spread
+from supply.optimizer import relaxation
+from supply.optimizer.engine import Engine
+from supply.optimizer.errors import SolveError
+from supply.optimizer.evidence import prove
+from supply.optimizer.formulation import formulate
+from supply.optimizer.matrix import compile_matrix
+from supply.optimizer.opening import with_opening
+from supply.optimizer.parameters import Scale
+from supply.optimizer.solution import Solution, Structure
+from supply.optimizer.ties import settle
+
+STRUCTURAL = re.compile(r".*\.lead_time|expansions\..*\.life|fleet\..*\.tastes\..*|opening\.at_capacity")
+"""Paths that decide which entries exist; a change of one compiles again."""
+
+SOLVER = f"HiGHS {version('highspy')}"
+
+
+class Compiled:
+    """One Pyomo compile, one persistent HiGHS model, a map from paths to entries."""
+
+    def __init__(self, network: Network, scale: Scale | None = None, solver: str = "auto") -> None:
+        self.given = network
+        self.solver = solver
+        self._compile(network, scale or Scale.of(network))
+
+    def _compile(self, network: Network, scale: Scale) -> None:
+        self.network = with_opening(network)
+        self.scale = scale
+        self.context = formulate(self.network, scale)
+        self.theta = self.context.table.theta()
+        self.nominal_theta = self.theta.copy()
+        self.changed: set[str] = set()
+        self.engine = Engine(compile_matrix(self.context), self.theta, self.solver)
+        self.structure = Structure.of(self.context, self.engine.matrix)
+        self.context.model = None  # the Pyomo model is large and no longer needed
+
+    @property
+    def rows(self) -> int:
+        """Rows of the linear programme."""
+        return len(self.engine.matrix.rows)
+
+    def update(self, changes: Mapping[str, ArrayLike]) -> Compiled:
+        """Set new numbers for some paths; other paths keep their current ones. Returns itself.
+
+        Lead times and lives decide which entries exist: a change of them compiles again (slower, same result).
+        """
+        length = self.network.horizon.length
+        arrays = {path: spread(path, value, length) for path, value in changes.items()}
+        if any(self._structural(path, array) for path, array in arrays.items()):
+            current = dict(self.context.table.values.numbers)
+            self._compile(self.given.with_values({**current, **arrays}), self.scale)
+            return self
+        self.changed |= set(arrays)
+        self.context.table.evaluate(arrays, self.theta)
+        self.engine.edit(self.theta)
+        return self
+
+    def _structural(self, path: str, array: Array) -> bool:
+        known = self.context.table.values.numbers.get(path)
+        if known is None:
+            return True
+        return bool(STRUCTURAL.fullmatch(path)) and not np.array_equal(known, array)
+
+    def reset(self) -> Compiled:
+        """Back to the numbers of the network that was compiled."""
+        numbers = self.network.values
+        return self.update({path: numbers[path] for path in sorted(self.changed)})
+
+    @property
+    def values(self) -> Mapping[str, Array]:
+        """Current numbers."""
+        return self.context.table.values.numbers
+
+    def solve(self, *, tidy: bool = False, warm: bool = True) -> Solution:
+        """Optimum of the current numbers.
+
+        `tidy` solves once more on the optimal face with a fixed secondary cost, so that the plan does not jitter
+        between equally good ones; prices and evidence are those of the first solve.
+        Raises `InfeasibleError` or `UnboundedError` with an explanation in words.
+        """
+        engine, mip_gap = self.engine, None
+        if warm and engine.first_basis is not None:
+            engine.restore_basis()
+        if len(engine.matrix.integer):
+            mip_gap, status = engine.run_integer()
+            self._judge(status)
+        try:
+            self._judge(engine.run(warm))
+            x, y, _ = engine.point()
+            if engine.first_basis is None:
+                engine.keep_basis()
+            proof = prove(engine, x, y, SOLVER, mip_gap)
+            plan = settle(engine, x, y) if tidy else x
+        finally:
+            if len(engine.matrix.integer):
+                engine.release_integers()
+        return Solution(self, dict(self.values), self.theta.copy(), plan, y, proof, engine.highs.getBasis())
+
+    def _judge(self, status: HighsModelStatus) -> None:
+        if status == HighsModelStatus.kOptimal:
+            return
+        self.engine.highs.clearSolver()
+        if status == HighsModelStatus.kInfeasible:
+            raise relaxation.infeasible(self)
+        if status in (HighsModelStatus.kUnbounded, HighsModelStatus.kUnboundedOrInfeasible):
+            raise relaxation.unbounded(self)
+        raise SolveError(f"the solver stopped with status {self.engine.highs.modelStatusToString(status)}")
+
+
+def optimize(network: Network, *, tidy: bool = True, solver: str = "auto") -> Solution:
+    """Optimum of a network in foresight: compile, solve, settle ties. See `supply.optimizer.rolling` for other regimes.
+
+    >>> from supply.network_examples import course_11_1
+    >>> solution = optimize(course_11_1())
+    >>> round(solution.objective), solution.price("cowos", 0), solution.price("fab", 0)
+    (10000, 1.0, 0.0)
+    """
+    return Compiled(network, solver=solver).solve(tidy=tidy)

@@ -1,0 +1,1 @@
+"""The constraint families of the formulation, one module each."""

@@ -1,0 +1,103 @@
+"""Derived tables of a solution: finished accelerators, use and price of every resource."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from supply.network import Array, Network
+from supply.optimizer.evidence import matrix_of
+from supply.optimizer.families.flows import arrival
+from supply.optimizer.parameters import Values
+
+if TYPE_CHECKING:
+    from supply.optimizer.solution import Solution
+
+FINISHED_STAGES = ("test", "packaging")
+
+
+def finished_material(network: Network, sku: str) -> str:
+    """Material that counts as a finished accelerator of a SKU: the output of the last test (else packaging) process on
+    its route; the energised material itself where there is none."""
+    for stage in FINISHED_STAGES:
+        front, seen = [network.fleet[sku].material], set()
+        while front:
+            material = front.pop(0)
+            if material in seen:
+                continue
+            seen.add(material)
+            makers = [p for p in network.processes.values() if material in p.output]
+            if any(p.stage == stage for p in makers):
+                return material
+            front += [m for p in makers for m in p.input]
+    return network.fleet[sku].material
+
+
+def arrivals(solution: Solution, material: str) -> Array:
+    """Units of a material that arrive per period: starts inside the horizon and opening pipelines."""
+    network = solution.network
+    values = Values(solution.values, network.horizon.length)
+    layout = solution.compiled.context.layout
+    total = np.zeros(network.horizon.length)
+    for p, k in layout.makers[material]:
+        rate = arrival(p, material, k, values)
+        made = rate * solution.column("start", p)
+        total[k:] += made[: len(total) - k]
+        if f"opening.pipeline.{p}" in solution.values:
+            total[:k] += rate[0] * solution.values[f"opening.pipeline.{p}"][0]
+    return total
+
+
+def finished(solution: Solution) -> pd.DataFrame:
+    """Finished accelerators: sku (or final material), period, t, finished.
+
+    A material that several SKUs share is reported once, under its own name; without a fleet what is sold is finished.
+    """
+    network = solution.network
+    shared: dict[str, list[str]] = {}
+    for s in network.fleet:
+        shared.setdefault(finished_material(network, s), []).append(s)
+    series = {skus[0] if len(skus) == 1 else m: arrivals(solution, m) for m, skus in shared.items()}
+    series |= {m: solution.column("sold", m) for m in network.demand if m not in series}
+    labels = network.horizon.labels()
+    rows = [(s, labels[t], t, a[t]) for s, a in series.items() for t in range(network.horizon.periods)]
+    return pd.DataFrame(rows, columns=["sku", "period", "t", "finished"])
+
+
+def resources(solution: Solution) -> pd.DataFrame:
+    """Use and price of every resource and period: used, capacity (with what was added), utilisation, price (native),
+    lasting_price, rent (price x capacity, in money of the period)."""
+    network, structure = solution.network, solution.structure
+    engine = solution.compiled.engine
+    labels, length = network.horizon.labels(), network.horizon.length
+    data = engine.matrix.coefficient.fill(solution.theta)
+    rhs = engine.matrix.rhs.fill(solution.theta)
+    activity = matrix_of(engine, data) @ solution.x
+    built: dict[str, Array] = {}
+    for e, option in network.expansions.items():
+        built[option.resource] = built.get(option.resource, np.zeros(length)) + solution.column("added", e)
+    records = []
+    for r, row in network.resources.items():
+        name = "power" if row.is_power else "limit"
+        natural = structure.natural[r]
+        lasting = 0.0
+        lines = []
+        for t in reversed(range(length)):
+            i = structure.row.get((name, (r, t)))
+            price = solution.price(r, t)
+            lasting += price * solution.discount[t]
+            if t >= network.horizon.periods or i is None:
+                continue
+            extra = float(built[r][t]) if r in built else 0.0
+            limit = float(rhs[i]) * natural + extra
+            used = float(activity[i]) * natural + extra
+            used = 0.0 if abs(used) < 1e-9 * natural else used
+            share = used / limit if limit > 0 else (0.0 if used <= 0 else np.inf)
+            lines.append((labels[t], t, used, limit, share, price, lasting / solution.discount[t], price * limit))
+        head = (r, row.title or r, row.stage, row.region, row.owner, row.supplier, "MW" if row.is_power else row.unit)
+        records += [(*head, *line) for line in reversed(lines)]
+    columns = ["resource", "title", "stage", "region", "owner", "supplier", "unit", "period", "t"]
+    columns += ["used", "capacity", "utilisation", "price", "lasting_price", "rent"]
+    return pd.DataFrame(records, columns=columns)
