@@ -107,10 +107,10 @@ class Waterfall(Mapping[str, "float | FloatArray"]):
 def good_unit_cost(unit: Unit) -> Waterfall:
     """Cost of one good, tested package by part.
 
-    raw_silicon is the silicon of one package without any loss; defective_silicon what line and defect yield add; memory,
-    interposer and substrate are what the good package holds or uses up (the interposer with its own loss and that of
-    assembly); wasted_good_parts the accepted dies and stacks in packages that fail; test holds every test, of lost parts too;
-    nre is set-up cost over volume.
+    raw_silicon is the silicon of one package without any loss; defective_silicon what line and defect yield add;
+    memory, interposer and substrate are what the good package holds or uses up (the interposer with its own loss and
+    that of assembly); wasted_good_parts the accepted dies and stacks in packages that fail; test holds every test, of
+    lost parts too; nre is set-up cost over volume.
 
     Raises:
         ManufacturingError: for an impossible yield, price or volume, or a unit without a die.

@@ -16,6 +16,7 @@ __all__ = [
     "InterposerKind",
     "PackageYield",
     "hybrid_bond_yield",
+    "interposer_area_mm2",
     "interposer_yield",
     "package",
     "packages_per_wafer",
@@ -114,6 +115,25 @@ def packages_per_wafer(
     area = positive("interposer_area_mm2", interposer_area_mm2)
     width = np.sqrt(area * positive("aspect", aspect))
     return unwrap(np.asarray(gross_dies(width, area / width, 300.0, edge_exclusion_mm, scribe_mm), dtype=np.float64))
+
+
+def interposer_area_mm2(packages: float, edge_exclusion_mm: float = 3.0, scribe_mm: float = 0.1) -> float:
+    """Largest square interposer of which a 300 mm wafer still holds a number of packages: the inverse of placement.
+
+    Raises:
+        ManufacturingError: for less than one package.
+
+    >>> round(interposer_area_mm2(29))
+    1745
+    """
+    if packages < 1:
+        raise ManufacturingError(f"packages = {packages:g} must be at least 1")
+    low, high = 1.0, 43_000.0
+    while high - low > 0.5:
+        middle = 0.5 * (low + high)
+        enough = gross_dies(middle**0.5, middle**0.5, 300.0, edge_exclusion_mm, scribe_mm) >= packages
+        low, high = (middle, high) if enough else (low, middle)
+    return low
 
 
 def hybrid_bond_yield(

@@ -1,0 +1,225 @@
+"""From facts to what the base network needs of each accelerator: dies, yields, packages and memory per wafer, with a
+trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
+
+import numpy as np
+
+from supply.facts import Catalog, FactError, catalog
+from supply.manufacturing.numeric import ManufacturingError
+from supply.manufacturing.packages import interposer_area_mm2, packages_per_wafer
+from supply.manufacturing.product_specs import MEMORIES, NODES, SPECS, DieSpec, ProductSpec
+from supply.manufacturing.redundancy import harvested_yield
+from supply.manufacturing.wafer import FIELD_MM, gross_dies
+from supply.manufacturing.yield_models import die_yield
+
+__all__ = ["SKUS", "Product", "ProductDie", "product", "products"]
+
+SKUS = tuple(SPECS)
+"""Accelerators that `product` knows."""
+SCRIBE_MM = 0.1
+PACKAGE_YIELDS = {
+    "cowos_s": "cowos_s_package_yield",
+    "cowos_r": "cowos_s_package_yield",
+    "cowos_l": "cowos_l_package_yield",
+}
+
+
+@dataclass(frozen=True)
+class ProductDie:
+    """One kind of die in a package. `die_yield` includes harvest and line yield; `full_yield` neither bad blocks nor
+    harvest.
+    """
+
+    name: str
+    count: int
+    area_mm2: float
+    node: str
+    defects_per_cm2: float
+    gross_dies_per_wafer: int
+    full_yield: float
+    die_yield: float
+    wafer_usd: float
+
+    @property
+    def good_dies_per_wafer(self) -> float:
+        """Dies per wafer started that serve the product."""
+        return self.gross_dies_per_wafer * self.die_yield
+
+
+@dataclass(frozen=True)
+class Product:
+    """Manufacturing view of an accelerator on a day. `trace` maps each field to fact or series ids, `flags` lists
+    assumptions.
+    """
+
+    sku: str
+    name: str
+    on: date
+    dies: tuple[ProductDie, ...]
+    package_type: str
+    interposer_area_mm2: float
+    packages_per_interposer_wafer: float
+    placed_packages_per_interposer_wafer: float
+    package_yield: float
+    hbm_generation: str
+    hbm_height: int
+    hbm_stacks: int
+    hbm_gb_per_stack: float
+    hbm_stack_yield: float
+    hbm_dies_per_wafer: int
+    trace: Mapping[str, tuple[str, ...]] = field(repr=False)
+    flags: tuple[str, ...] = ()
+
+    @property
+    def hbm_gb(self) -> float:
+        """Installed memory of a package, GB (nominal, before disabled capacity)."""
+        return self.hbm_stacks * self.hbm_gb_per_stack
+
+    @property
+    def hbm_stacks_per_wafer(self) -> float:
+        """Good stacks per HBM DRAM wafer: gross dies x quoted yield from die to stack / height."""
+        return self.hbm_dies_per_wafer * self.hbm_stack_yield / self.hbm_height
+
+    @property
+    def hbm_gb_per_wafer(self) -> float:
+        """Good HBM per DRAM wafer, GB."""
+        return self.hbm_stacks_per_wafer * self.hbm_gb_per_stack
+
+    @property
+    def logic_wafers_per_package(self) -> dict[str, float]:
+        """Wafer starts by node for one good package, package loss included."""
+        out: dict[str, float] = {}
+        for die in self.dies:
+            out[die.node] = out.get(die.node, 0.0) + die.count / die.good_dies_per_wafer / self.package_yield
+        return out
+
+    @property
+    def interposer_wafers_per_package(self) -> float:
+        """Interposer wafers for one good package, package loss included."""
+        return 1.0 / (self.packages_per_interposer_wafer * self.package_yield)
+
+    @property
+    def hbm_wafers_per_package(self) -> float:
+        """HBM DRAM wafers for one good package, package loss included."""
+        return self.hbm_stacks / (self.hbm_stacks_per_wafer * self.package_yield)
+
+
+def level(cat: Catalog, name: str, on: date, which: str = "value") -> float:
+    """Value of a series on a day, or of a fact; `which` is value, low or high."""
+    if name in cat.series_ids:
+        return cat.series(name).levels([on], which)[0]
+    fact = cat[name]
+    return {"value": fact.number, "low": fact.range[0], "high": fact.range[1]}[which]
+
+
+def product(sku: str, on: date | None = None, cat: Catalog | None = None) -> Product:
+    """The accelerator's manufacturing numbers on a day (default: a day in the middle of its life).
+
+    Raises:
+        ManufacturingError: for an unknown accelerator, with the known ones.
+
+    >>> h100 = product("h100")
+    >>> h100.dies[0].gross_dies_per_wafer, h100.packages_per_interposer_wafer, h100.hbm_gb
+    (67, 29.0, 80.0)
+    """
+    if sku not in SPECS:
+        raise ManufacturingError(f"accelerator {sku!r} is not known; choose one of {', '.join(SKUS)}")
+    spec, facts = SPECS[sku], catalog() if cat is None else cat
+    day = spec.reference if on is None else on
+    trace: dict[str, tuple[str, ...]] = {}
+    dies = tuple(_die(die, facts, day, trace) for die in spec.dies)
+    packages = level(facts, spec.packages_series, day)
+    area = interposer_area_mm2(packages) if spec.interposer_area is None else level(facts, spec.interposer_area, day)
+    trace["packages_per_interposer_wafer"] = (spec.packages_series,)
+    trace["interposer_area_mm2"] = (spec.interposer_area or spec.packages_series,)
+    trace["package_yield"] = (PACKAGE_YIELDS[spec.package],)
+    memory = _memory(spec, facts, day, trace)
+    return Product(
+        sku,
+        spec.name,
+        day,
+        dies,
+        spec.package,
+        area,
+        packages,
+        float(np.asarray(packages_per_wafer(area))),
+        level(facts, PACKAGE_YIELDS[spec.package], day),
+        spec.memory,
+        *memory,
+        trace,
+        spec.flags,
+    )
+
+
+def products(on: date | None = None) -> dict[str, Product]:
+    """Every accelerator, each on its reference day or all on the day given."""
+    return {sku: product(sku, on) for sku in SKUS}
+
+
+def _die(spec: DieSpec, facts: Catalog, day: date, trace: dict[str, tuple[str, ...]]) -> ProductDie:
+    node = NODES[spec.node]
+    area, density = facts[spec.area].number, level(facts, node.defect_density, day)
+    width = min(FIELD_MM[0] - SCRIBE_MM, area**0.5)
+    gross = gross_dies(width, area / width, scribe_mm=SCRIBE_MM, field_mm=FIELD_MM)
+    alpha, line = facts["asm_yield_alpha"].number, facts["asm_line_yield"].number
+    full = float(np.asarray(die_yield(area, density, alpha=alpha)))
+    serving = full if spec.harvest is None else harvest(spec, area, density, alpha, facts)
+    harvest_facts = (spec.harvest.present, spec.harvest.active, "asm_block_area_share_gpu") if spec.harvest else ()
+    trace[f"dies.{spec.name}.count"] = (spec.count,)
+    trace[f"dies.{spec.name}.area_mm2"] = (spec.area,)
+    trace[f"dies.{spec.name}.defects_per_cm2"] = (node.defect_density,)
+    trace[f"dies.{spec.name}.wafer_usd"] = (node.wafer_price,)
+    trace[f"dies.{spec.name}.die_yield"] = (node.defect_density, "asm_yield_alpha", "asm_line_yield", *harvest_facts)
+    count, price = round(facts[spec.count].number), level(facts, node.wafer_price, day)
+    return ProductDie(spec.name, count, area, spec.node, density, gross, full, serving * line, price)
+
+
+def harvest(
+    spec: DieSpec, area: float, density: float, alpha: float, facts: Catalog, block_share: float | None = None
+) -> float:
+    """Share of dies with enough good blocks and nothing else bad."""
+    assert spec.harvest is not None
+    present = round(facts[spec.harvest.present].number / spec.harvest.dies)
+    active = round(facts[spec.harvest.active].number / spec.harvest.dies)
+    share = facts["asm_block_area_share_gpu"].number if block_share is None else block_share
+    bins = {"serving": present - active}
+    shares = harvested_yield(area * share / present, present, bins, area * (1 - share), density, alpha=alpha)
+    return float(np.asarray(shares["serving"]))
+
+
+def _memory(
+    spec: ProductSpec, facts: Catalog, day: date, trace: dict[str, tuple[str, ...]]
+) -> tuple[int, int, float, float, int]:
+    kind = MEMORIES[spec.memory]
+    stacks, per_die = round(facts[spec.stacks].number), facts[kind.gb_per_die].number
+    wanted = facts[spec.stack_gb].number if spec.stack_gb else facts[spec.capacity].number / stacks
+    height = int(np.ceil(wanted / per_die - 1e-9))
+    series, nearest = stack_yield_series(spec.memory, height)
+    quoted = level(facts, series, day) ** (height / nearest)
+    area = facts[kind.die_area].number
+    trace["hbm_stacks"] = (spec.stacks,)
+    trace["hbm_gb_per_stack"] = (spec.stack_gb or spec.capacity, kind.gb_per_die)
+    trace["hbm_height"] = (kind.gb_per_die, spec.capacity)
+    trace["hbm_stack_yield"] = (series,)
+    trace["hbm_dies_per_wafer"] = (kind.die_area,)
+    return height, stacks, height * per_die, quoted, gross_dies(area**0.5, area**0.5)
+
+
+def stack_yield_series(memory: str, height: int) -> tuple[str, int]:
+    """Series of the quoted stack yield at the nearest height, and that height; the yield is scaled as (y)^(height
+    ratio).
+
+    Raises:
+        FactError: when the generation has no yield series.
+    """
+    options = MEMORIES[memory].yields
+    if not options:
+        raise FactError(f"memory {memory} has no stack-yield series: add one to data/facts/series.csv")
+    nearest = min(options, key=lambda h: abs(h - height))
+    return options[nearest], nearest
