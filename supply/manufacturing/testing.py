@@ -31,7 +31,7 @@ def tested(yield_fraction: Numbers, coverage: Numbers) -> Tested:
     """
     good, caught = share("yield_fraction", yield_fraction), share("coverage", coverage, zero=True)
     passed = 1.0 - (1.0 - good) * caught
-    return Tested(unwrap(passed), unwrap(1.0 - good / passed))
+    return Tested(unwrap(passed), unwrap(np.maximum(1.0 - good / passed, 0.0)))
 
 
 def tester_cost_usd(
