@@ -9,9 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from econ.performance.architecture import Architecture
 from econ.performance.hardware import Hardware
+from econ.performance.names import did_you_mean
+from supply.facts import catalog
 
 __all__ = ["FormatError", "NumberFormat", "compute_format", "known_formats", "number_format", "weight_bytes"]
 
@@ -60,10 +63,6 @@ class NumberFormat:
         return self.bits_per_weight / 8
 
 
-def _k_quant(bits: float, scale_bits: float) -> tuple[float, int, float]:
-    return bits, 256, scale_bits
-
-
 def _formats() -> dict[str, NumberFormat]:
     f = NumberFormat
     plain = [
@@ -110,24 +109,7 @@ def _formats() -> dict[str, NumberFormat]:
     blocks = [
         f(name, "gguf", b, n, s, native="gguf", layout=f"{n} weights a block") for name, (b, n, s) in gguf.items()
     ]
-    # Mixes: bits per weight of the llama.cpp presets on an 8B Llama (file size x 8 / parameters).
-    mixes = {
-        "q2_k_s": 2.97,
-        "q3_k_s": 3.64,
-        "q3_k_m": 4.00,
-        "q3_k_l": 4.30,
-        "q4_k_s": 4.67,
-        "q4_k_m": 4.89,
-        "q5_k_s": 5.57,
-        "q5_k_m": 5.70,
-        "q3_k_xl": 4.45,
-        "q4_k_xl": 4.95,
-        "q5_k_xl": 5.75,
-        "q6_k_xl": 6.80,
-        "q8_k_xl": 10.0,
-    }
-    mixed = [f(name, "gguf", round(bits), mix_bits=bits, native="gguf", layout="mixed") for name, bits in mixes.items()]
-    return {x.name: x for x in [*plain, *blocks, *mixed]}
+    return {x.name: x for x in [*plain, *blocks]}
 
 
 FORMATS: Mapping[str, NumberFormat] = _formats()
@@ -155,16 +137,32 @@ SPELLINGS: Mapping[str, str] = {
 }
 
 
+@lru_cache(maxsize=1)
+def _mixes() -> Mapping[str, NumberFormat]:
+    """GGUF presets whose tensors have several block types: bits per weight of whole files, from the facts."""
+    out = {}
+    for fact in catalog().find(quantity="bits_per_weight"):
+        name = fact.subject.removeprefix("GGUF ").lower()
+        out[name] = NumberFormat(
+            name, "gguf", float(round(fact.number)), mix_bits=fact.number, native="gguf", layout=f"mix, fact {fact.id}"
+        )
+    return out
+
+
 def known_formats() -> list[str]:
-    """Names of the formats, plain ones first."""
-    return list(FORMATS)
+    """Names of the formats: plain ones, single block types, then the GGUF mixes.
+
+    >>> {"bf16", "nvfp4", "q4_0", "q4_k_m"} <= set(known_formats())
+    True
+    """
+    return list({**FORMATS, **_mixes()})
 
 
 def number_format(name: str) -> NumberFormat:
     """The format of a name in any common spelling (`FP8`, `UD-Q4_K_XL`, `MXFP4 GGUF`, `Q8_0 GGUF`, `EXL2 4.0 bpw`).
 
     >>> number_format("UD-Q4_K_XL").name, number_format("GGUF Q4_K_M").bits_per_weight
-    ('q4_k_xl', 4.89)
+    ('q4_k_xl', 4.8944)
 
     Raises:
         FormatError: when the name is unknown; the message lists the known ones.
@@ -175,14 +173,18 @@ def number_format(name: str) -> NumberFormat:
         return NumberFormat(text, "gguf", round(float(bits[1])), mix_bits=float(bits[1]), native="gguf", layout="EXL2")
     text = re.sub(r"^gguf_|_gguf$|^ud_|_moe$", "", text)
     text = SPELLINGS.get(text, text)
+    if text in _mixes() and text not in ("q8_0", "q4_0"):  # the presets, not the bare block types
+        return _mixes()[text]
     if text in FORMATS:
         return FORMATS[text]
     for spelling in ("gptq", "awq", "nvfp4", "mxfp4", "mxfp8", "fp8", "fp4", "bf16", "fp16"):
         if text.startswith(spelling) or f"_{spelling}" in text:
             return FORMATS[SPELLINGS.get(spelling, spelling)]
     if "4_bit" in text:
-        return FORMATS["q4_k_m"]
-    raise FormatError(f"unknown number format {name!r}; known: {', '.join(FORMATS)}")
+        return _mixes()["q4_k_m"]
+    raise FormatError(
+        f"unknown number format {name!r}{did_you_mean(text, known_formats())}; e.g. bf16, fp8, nvfp4, q4_k_m"
+    )
 
 
 #: Which native formats can stand in for another, nearest first: weights are widened, never narrowed.
