@@ -1,0 +1,175 @@
+"""Reading an inference row: which load model it asks for, and the set-up in numbers. Measured columns are never read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from econ.performance.mlperf import dataset_of, mlperf_request
+from econ.performance.requests import EngineError, Request, make_request
+from econ.performance.setups import Load
+
+__all__ = ["InferenceCase", "parse_row"]
+
+MODES = (
+    "closed",
+    "fixed",
+    "offline",
+    "open",
+    "disaggregated",
+    "mlperf",
+    "local_decode",
+    "local_prefill",
+    "local_batch",
+)
+_LOCAL = re.compile(r"llama\.?cpp|ollama|exllama|mlx|gguf", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class InferenceCase:
+    """One inference question: the load model, the set-up, the metric asked for and what else the row states."""
+
+    mode: str
+    request: Request
+    metric: str
+    unit: str
+    accelerators: float
+    arrival_per_s: float = 0.0
+    decode: Request | None = None
+    decode_workers: float = 1.0
+    prefill_workers: float = 1.0
+    scenario: str = ""
+
+
+def number(row: Mapping[str, str], column: str) -> float | None:
+    """Number of a cell; None when empty or not a number (a range or a word)."""
+    text = (row.get(column) or "").strip().replace(",", "")
+    try:
+        return float(text)
+    except ValueError:
+        found = re.search(r"(?:max_num_seqs|batch|concurrency)\D*(\d+)", text)
+        return float(found[1]) if found else None
+
+
+def mode_of(row: Mapping[str, str]) -> str:
+    """Load model that a row asks for, from its scenario, framework and filled columns."""
+    scenario = (row.get("scenario") or "").lower()
+    framework = f"{row.get('framework', '')} {row.get('weight_format', '')}"
+    if dataset_of(row.get("model", "")) and scenario in ("offline", "server", "interactive"):
+        return "mlperf"
+    if "disagg" in scenario and "closed" in scenario:
+        return "disaggregated"
+    if "batched_decode" in scenario:
+        return "local_batch"
+    if "single_stream_prefill" in scenario or (_LOCAL.search(framework) and "prefill" in row.get("metric", "")):
+        return "local_prefill"
+    if "single_stream" in scenario or _LOCAL.search(framework):
+        return "local_decode"
+    if "fixed_batch" in scenario:
+        return "fixed"
+    if (
+        "offline" in scenario
+        or (row.get("concurrency_or_batch") or "").startswith("max (")
+        or "inf" in scenario.split("=")
+    ):
+        return "offline"
+    if "qps=" in scenario or "rate" in scenario or "sessions/s" in scenario:
+        return "open"
+    if number(row, "concurrency_or_batch") is not None:
+        return "closed"
+    return "offline"
+
+
+def _layout(row: Mapping[str, str], accelerators: float) -> tuple[float, float, float, float]:
+    """TP, PP, EP, DP of a row; unstated TP is what the accelerators leave after PP and DP."""
+    text = row.get("conditions") or ""
+    pp = number(row, "pp") or 1.0
+    dp = number(row, "dp") or 1.0
+    ep = number(row, "ep") or 1.0
+    attention = re.search(r"attention TP=(\d+) attention DP=(\d+) MoE TP=\d+ MoE EP=(\d+)", text)
+    if attention and not number(row, "tp"):
+        return float(attention[1]), pp, float(attention[3]), float(attention[2])
+    tp = number(row, "tp") or max(accelerators / (pp * dp), 1.0)
+    if dp == 1 and "attention data-parallel option enabled" in text:
+        # The stated width is that of the experts; attention runs one replica per accelerator.
+        return 1.0, pp, ep, tp
+    return tp, pp, ep, dp
+
+
+def _request(row: Mapping[str, str], load: Load) -> Request:
+    return make_request(
+        row.get("model", ""),
+        row.get("hardware", ""),
+        load,
+        weight_format=row.get("weight_format") or "",
+        kv_format=row.get("kv_format") or "",
+        framework=row.get("framework") or "",
+        version=row.get("version") or "",
+        limit_context=False,
+    )
+
+
+def _workers(text: str, side: str) -> tuple[float, float, float, float] | None:
+    """Workers, TP, DP and EP of one side of a disaggregated deployment, as its set-up text states them."""
+    found = re.search(side + r" workers=(\d+) TP=(\d+) DP=(\d+) EP=(\d+)", text)
+    return (float(found[1]), float(found[2]), float(found[3]), float(found[4])) if found else None
+
+
+def _disaggregated(row: Mapping[str, str], base: Load) -> InferenceCase:
+    text = row.get("conditions") or ""
+    sides = [_workers(text, side) for side in ("prefill", "decode")]
+    if sides[0] is None or sides[1] is None:
+        raise EngineError("disaggregated serving without a stated layout of prefill and decode workers")
+    requests = []
+    for _, tp, dp, ep in (sides[0], sides[1]):
+        # A data-parallel width equal to the expert width covers the same accelerators: tensor width counts inside a rank.
+        inner = tp if dp == 1 else max(tp / dp, 1.0) if tp >= dp else tp
+        load = Load(base.isl, base.osl, base.concurrency, tp=inner, dp=dp, ep=ep)
+        requests.append(_request(row, load))
+    count = sum(w[0] * r.accelerators for w, r in zip((sides[0], sides[1]), requests, strict=True))
+    return InferenceCase(
+        "disaggregated",
+        requests[0],
+        row.get("metric", ""),
+        row.get("unit", ""),
+        number(row, "n_accelerators") or count,
+        decode=requests[1],
+        prefill_workers=sides[0][0],
+        decode_workers=sides[1][0],
+    )
+
+
+def parse_row(row: Mapping[str, str]) -> InferenceCase:
+    """The case of one row.
+
+    Raises:
+        EngineError: when the row states too little, or asks for something impossible.
+    """
+    mode = mode_of(row)
+    metric, unit = row.get("metric") or "", row.get("unit") or ""
+    accelerators = number(row, "n_accelerators") or 0.0
+    if mode == "mlperf":
+        request = mlperf_request(row, accelerators or 1.0)
+        return InferenceCase(mode, request, metric, unit, accelerators or 1.0, scenario=row.get("scenario", "").lower())
+    isl, osl = number(row, "isl"), number(row, "osl")
+    concurrency = number(row, "concurrency_or_batch") or 1.0
+    if mode.startswith("local"):
+        from econ.performance.local import local_request
+
+        request = local_request(row, isl, osl, concurrency, accelerators or 1.0)
+        return InferenceCase(mode, request, metric, unit, accelerators or 1.0)
+    if isl is None:
+        raise EngineError("the row states no input length (isl)")
+    if osl is None:
+        osl = isl if metric.startswith("throughput") and isl else 1.0
+    if mode == "disaggregated":
+        return _disaggregated(row, Load(isl, osl, concurrency))
+    tp, pp, ep, dp = _layout(row, accelerators or 1.0)
+    request = _request(row, Load(isl, osl, concurrency, tp=tp, pp=pp, ep=ep, dp=dp))
+    if request.shape.n_experts == 0 and dp > 1 and not number(row, "dp"):
+        request = _request(row, Load(isl, osl, concurrency, tp=tp * dp, pp=pp))
+    rate = re.search(r"(?:qps|rate)=(\d+\.?\d*)", row.get("scenario") or "")
+    sessions = re.search(r"(\d+\.?\d*) sessions/s", row.get("scenario") or "")
+    arrival = float(rate[1]) if rate else float(sessions[1]) if sessions else 0.0
+    return InferenceCase(mode, request, metric, unit, accelerators or request.accelerators, arrival_per_s=arrival)
