@@ -1,8 +1,8 @@
 """The stage graph: materials and processes as a bipartite `networkx.MultiDiGraph`, with resources attached.
 
-Nodes: `material:ID`, `process:ID`, `resource:ID`, `fleet:SKU`, each with `kind`, `id`, `title`, `stage` and more
-of its record. Edges carry `quantity` (per unit started, first period) and `role`: input, output, uses, energises, powers,
-sold. The graph is for walking, drawing and export; the optimum is built from the same `Network`.
+Nodes: `material:ID`, `process:ID`, `resource:ID`, `fleet:SKU`, each with `kind`, `id`, `title`, `stage` and
+more of its record. Edges carry `quantity` (per unit started, first period) and `role`: input, output, uses, energises,
+powers, sold. The graph is for walking, drawing and export; the optimum is built from the same `Network`.
 """
 
 from __future__ import annotations
