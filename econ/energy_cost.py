@@ -70,15 +70,26 @@ def energy_cost_from_mwh_usd(energy_mwh: ArrayLike, usd_per_kwh: ArrayLike) -> A
 
 
 def purchase_and_power_usd(
-    accelerators: ArrayLike, usd_per_accelerator: ArrayLike, power_cost_usd: ArrayLike = 0.0
+    accelerators: ArrayLike,
+    usd_per_accelerator: ArrayLike,
+    power_cost_usd: ArrayLike | None = None,
+    **power: Any,
 ) -> Any:
     """Purchase plus power: what several public calculators call TCO; network, building, staff, money are left out.
 
+    Give the power bill, or the inputs of `electricity_cost_usd` (`it_watts`, `usd_per_kwh`, `pue`, `years`, ...).
+
     >>> purchase_and_power_usd(32051, 40000, 94.34e6)
     1376380000.0
+    >>> round(purchase_and_power_usd(1024, 30000, it_watts=700, usd_per_kwh=0.08, pue=1.2, utilisation=0.7, years=5))
+    32829800
+
+    Raises:
+        FinanceError: when an input is outside its domain.
     """
     bought = require("accelerators", accelerators, 0) * require("usd_per_accelerator", usd_per_accelerator, 0)
-    return plain(bought + require("power_cost_usd", power_cost_usd, 0))
+    bill = electricity_cost_usd(accelerators=accelerators, **power) if power_cost_usd is None else power_cost_usd
+    return plain(bought + require("power_cost_usd", bill, 0))
 
 
 def energy_share_of_cost(capital_usd: ArrayLike, energy_usd: ArrayLike) -> Any:

@@ -29,9 +29,11 @@ __all__ = [
     "implied_forward_price",
     "implied_one_year_price_two_years_ahead",
     "implied_yearly_ratio",
+    "income_with_price_decline_usd",
     "margin_stack",
     "monthly_cost_usd",
     "normalised_quote",
+    "price_after_years",
     "price_per_accelerator_hour",
     "rental_income_usd",
     "spot_discount",
@@ -265,6 +267,28 @@ def rental_income_usd(
     path = math.fsum(float(require("yearly_price_ratio", yearly_price_ratio, 0)) ** k for k in range(steps))
     fleet = require("usd_per_gpu_hour", usd_per_gpu_hour, 0) * require("accelerators", accelerators, 0)
     return plain(fleet * require("hours_per_year", hours_per_year, 0, 8784) * path)
+
+
+def income_with_price_decline_usd(flat_income_usd: ArrayLike, years: int, yearly_price_ratio: float) -> Any:
+    """Income when the price falls by a constant ratio each year, from the income at a flat price over the same years.
+
+    >>> round(income_with_price_decline_usd(4e9, 4, 0.5) / 1e9, 4)
+    1.875
+
+    Raises:
+        FinanceError: when an input is outside its domain.
+    """
+    return rental_income_usd(require("flat_income_usd", flat_income_usd, 0) / years, 1, years, 1, yearly_price_ratio)
+
+
+def price_after_years(usd_per_hour: ArrayLike, yearly_price_ratio: ArrayLike, years: ArrayLike) -> Any:
+    """Price after some years at a constant yearly ratio: p x q^years.
+
+    >>> price_after_years(8.0, 0.5, 2)
+    2.0
+    """
+    ratio = require("yearly_price_ratio", yearly_price_ratio, 0)
+    return plain(require("usd_per_hour", usd_per_hour, 0) * ratio ** require("years", years, 0))
 
 
 def units_from_revenue(

@@ -1,0 +1,237 @@
+"""The `cases` contract: published cost questions answered through general public functions and one vocabulary table.
+
+`data/checks/case_vocabulary.csv` gives, for an input key, its factor to the base unit, and for an output quantity the
+dotted function and, per argument, an expression of input keys (`a*b+c`), alternatives split by `|`, a trailing `?` for
+an argument that may be left out. Several rows of one output are tried in order. Nothing depends on case or source.
+"""
+
+from __future__ import annotations
+
+import ast
+import csv
+import difflib
+import importlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from supply.paths import data_file
+
+__all__ = ["CaseAnswer", "CasesError", "answer_case", "answer_cases", "cases_file"]
+
+ADDED = ("computed", "formula", "reason")
+
+
+class CasesError(ValueError):
+    """The case file cannot be read; the message names the file and what it lacks."""
+
+
+class _MissingError(KeyError):
+    """An expression names an input key that the case does not have."""
+
+
+@dataclass(frozen=True)
+class CaseAnswer:
+    """The answer to one case: value in the case's unit (None where it cannot be given), the function, and why not."""
+
+    computed: float | None
+    formula: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class _Input:
+    kind: str
+    scale: float
+    compares: str
+
+
+@dataclass(frozen=True)
+class _Recipe:
+    function: str
+    arguments: Mapping[str, tuple[str, ...]]
+    optional: frozenset[str]
+    result_scale: float
+
+
+@lru_cache(maxsize=1)
+def _vocabulary() -> tuple[dict[str, _Input], dict[str, list[_Recipe]]]:
+    inputs: dict[str, _Input] = {}
+    outputs: dict[str, list[_Recipe]] = {}
+    with data_file("checks", "case_vocabulary.csv").open(encoding="utf-8", newline="") as stream:
+        for row in csv.DictReader(stream):
+            if row["role"] == "input":
+                inputs[row["name"]] = _Input(row["kind"], float(row["scale"]), row["arguments"])
+            else:
+                outputs.setdefault(row["name"], []).append(_recipe(row))
+    return inputs, outputs
+
+
+def _recipe(row: Mapping[str, str]) -> _Recipe:
+    arguments: dict[str, tuple[str, ...]] = {}
+    optional = set()
+    for part in row["arguments"].split(";"):
+        name, _, expressions = part.partition("=")
+        if expressions.endswith("?"):
+            optional.add(name)
+            expressions = expressions[:-1]
+        arguments[name] = tuple(expressions.split("|"))
+    return _Recipe(row["function"], arguments, frozenset(optional), float(row["result_scale"]))
+
+
+def _evaluate(expression: str, values: Mapping[str, Any]) -> Any:
+    """Value of an expression of input keys, numbers, quoted words and + * /."""
+    return _walk(ast.parse(expression, mode="eval").body, values)
+
+
+def _walk(node: ast.expr, values: Mapping[str, Any]) -> Any:
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, ast.Name):
+        if node.id not in values:
+            raise _MissingError(node.id)
+        return values[node.id]
+    if isinstance(node, ast.BinOp):
+        left, right = _walk(node.left, values), _walk(node.right, values)
+        if isinstance(node.op, ast.Add):
+            return left + right
+        if isinstance(node.op, ast.Mult):
+            return left * right
+        if isinstance(node.op, ast.Div):
+            return left / right
+    raise CasesError(f"case_vocabulary.csv: {ast.unparse(node)!r} is not an expression of input keys with + * /")
+
+
+def _arguments(recipe: _Recipe, values: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, expressions in recipe.arguments.items():
+        missing: list[str] = []
+        for expression in expressions:
+            try:
+                found[name] = _evaluate(expression, values)
+                break
+            except _MissingError as problem:
+                missing.append(str(problem.args[0]))
+        else:
+            if name not in recipe.optional:
+                raise _MissingError(" or ".join(dict.fromkeys(missing)))
+    return found
+
+
+def _function(dotted: str) -> Any:
+    module, _, name = dotted.rpartition(".")
+    return getattr(importlib.import_module(module), name)
+
+
+def _numbers(inputs: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Numeric inputs in base units, and the keys that no vocabulary row names."""
+    known, _ = _vocabulary()
+    values: dict[str, Any] = {}
+    for key, value in inputs.items():
+        if key not in known or known[key].kind == "text" or value is None or isinstance(value, str):
+            continue
+        scaled = np.asarray(value, dtype=float) * known[key].scale
+        values[key] = float(scaled) if scaled.ndim == 0 else scaled
+    return values, [key for key in inputs if key not in known]
+
+
+def _printed_notes(inputs: Mapping[str, Any], values: Mapping[str, Any], computed: float) -> list[str]:
+    """Remarks where a figure that the source prints beside its inputs does not follow from them."""
+    known, _ = _vocabulary()
+    notes = []
+    for key in inputs:
+        if key not in values or known[key].kind != "printed":
+            continue
+        try:
+            expected = float(_evaluate(known[key].compares, {**values, "computed": computed}))
+        except _MissingError:
+            continue
+        if abs(values[key] - expected) > 0.01 * abs(expected):
+            notes.append(
+                f"{key} = {values[key]:g} does not follow from the inputs: they give {expected:g} "
+                f"({values[key] / expected - 1:+.1%})"
+            )
+    return notes
+
+
+def answer_case(output_quantity: str, inputs: Mapping[str, Any]) -> CaseAnswer:
+    """Answer one case from its output quantity and inputs.
+
+    >>> answer = answer_case("price_per_gpu_hour", {"gpus": 8, "instance_price_usd_per_hour": 39.33})
+    >>> round(answer.computed, 3), answer.formula
+    (4.916, 'econ.prices.price_per_accelerator_hour')
+    """
+    _, outputs = _vocabulary()
+    recipes = outputs.get(output_quantity)
+    if recipes is None:
+        near = difflib.get_close_matches(output_quantity, outputs, n=3)
+        hint = f"; did you mean {', '.join(near)}?" if near else ""
+        return CaseAnswer(None, "", f"no function answers output_quantity {output_quantity!r}{hint}")
+    values, unknown = _numbers(inputs)
+    lacking: list[str] = []
+    for recipe in recipes:
+        try:
+            arguments = _arguments(recipe, values)
+        except _MissingError as problem:
+            lacking.append(str(problem.args[0]))
+            continue
+        try:
+            computed = float(_function(recipe.function)(**arguments)) * recipe.result_scale
+        except (ValueError, TypeError, ZeroDivisionError, ImportError, AttributeError) as problem:
+            return CaseAnswer(None, recipe.function, f"{type(problem).__name__}: {problem}")
+        notes = _printed_notes(inputs, values, computed)
+        if unknown:
+            notes.append(f"inputs without a vocabulary row, not used: {', '.join(sorted(unknown))}")
+        return CaseAnswer(computed, recipe.function, "; ".join(notes))
+    wanted = "; or ".join(dict.fromkeys(lacking))
+    return CaseAnswer(None, recipes[0].function, f"inputs lack {wanted}")
+
+
+def answer_cases(rows: Iterable[Mapping[str, str]]) -> list[dict[str, str]]:
+    """Answer rows with the columns of `econ_cases.csv` (`output_value` is never read); adds computed, formula, reason.
+
+    A row that cannot be answered has `computed` empty and a reason.
+    """
+    answered = []
+    for row in rows:
+        try:
+            inputs = json.loads(row.get("inputs_json") or "")
+            if not isinstance(inputs, dict):
+                raise TypeError("inputs_json is not an object")
+            answer = answer_case(row.get("output_quantity", ""), inputs)
+        except (json.JSONDecodeError, TypeError) as problem:
+            answer = CaseAnswer(None, "", f"inputs_json cannot be read: {problem}")
+        computed = "" if answer.computed is None else repr(answer.computed)
+        answered.append({**row, "computed": computed, "formula": answer.formula, "reason": answer.reason})
+    return answered
+
+
+def cases_file(source: Path | str, target: Path | str) -> int:
+    """Answer a CSV of cases into another, same rows and order; lines starting `#` are skipped. Returns the row count.
+
+    Raises:
+        CasesError: when the file cannot be read or lacks a column.
+    """
+    source, target = Path(source), Path(target)
+    try:
+        text = source.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise CasesError(f"{source}: cannot be read as UTF-8 text ({problem})") from problem
+    reader = csv.DictReader(line for line in text.splitlines(keepends=True) if not line.startswith("#"))
+    columns = list(reader.fieldnames or ())
+    lacking = [c for c in ("case_id", "inputs_json", "output_quantity") if c not in columns]
+    if lacking:
+        raise CasesError(f"{source}: lacks the column(s) {', '.join(lacking)}; it has {', '.join(columns) or 'none'}")
+    rows = answer_cases(reader)
+    with target.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.DictWriter(
+            stream, [*columns, *(c for c in ADDED if c not in columns)], extrasaction="ignore", lineterminator="\n"
+        )
+        writer.writeheader()
+        writer.writerows(rows)
+    return len(rows)
