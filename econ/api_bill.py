@@ -19,7 +19,6 @@ __all__ = [
     "bill_usd",
     "escalated_cost_per_request",
     "in_usd_of_year",
-    "profit_over_cost",
     "usage_inflation",
 ]
 
@@ -169,17 +168,6 @@ def escalated_cost_per_request(
     if not 0 <= escalation_share <= 1:
         raise ValueError(f"escalation share is {escalation_share}: it lies between 0 and 1")
     return small_usd_per_request + escalation_share * large_usd_per_request
-
-
-def profit_over_cost(revenue_usd: float, cost_usd: float) -> float:
-    """(Revenue - cost) / cost: the printed 'cost profit margin', not the margin over revenue.
-
-    >>> round(profit_over_cost(562027, 87072), 2)
-    5.45
-    """
-    if cost_usd <= 0:
-        raise ValueError(f"cost is {cost_usd} USD: profit over cost needs a positive cost")
-    return (revenue_usd - cost_usd) / cost_usd
 
 
 def usage_inflation(event_ids: Sequence[str] | int, distinct: int | None = None) -> float:
