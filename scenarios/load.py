@@ -1,0 +1,271 @@
+"""A scenario from its files: parents merged, `set` and command-line edits in order, everything validated at once."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from scenarios import locate
+from scenarios.errors import Position, Problem, ScenarioError, did_you_mean
+from scenarios.paths_match import Leaf, leaves
+from scenarios.positions import Document, Loc, dotted, nearest, parse_scalar
+from scenarios.schema import SECTIONS, ScenarioFile, specs
+from scenarios.values import EDIT_KEYS, FORM_KEYS, TAG, Edit, Form, parse_edit
+from supply.facts import Catalog, catalog
+
+__all__ = ["AppliedEdit", "Scenario", "load_scenario"]
+
+
+@dataclass(frozen=True)
+class AppliedEdit:
+    """One entry of a `set`: the pattern it addresses, the edit, its place, and the level of the file that wrote it."""
+
+    pattern: str
+    edit: Edit
+    where: Position
+    level: int
+    raw: Any
+
+
+@dataclass
+class Scenario:
+    """A validated scenario: its merged file, its edits in order, and where everything stands."""
+
+    name: str
+    file: ScenarioFile
+    data: dict[str, Any]
+    edits: tuple[AppliedEdit, ...]
+    positions: dict[Loc, Position]
+    levels: dict[Loc, int]
+    source: str
+    facts: Catalog = field(repr=False)
+
+    @property
+    def title(self) -> str:
+        """The title, or the name where there is none."""
+        return self.file.title or self.name
+
+    def position(self, loc: Loc) -> Position:
+        """Where an entry stands in the files."""
+        return nearest(self.positions, loc, self.source)
+
+    @cached_property
+    def leaves(self) -> dict[str, Leaf]:
+        """Every number of the scenario by path, absent optional ones included."""
+        return {leaf.path: leaf for leaf in leaves(self.file, self.facts)}
+
+    def canonical(self) -> dict[str, Any]:
+        """What the scenario says, without file names and positions: the input of the run's hash."""
+        edits = [[e.pattern, e.raw] for e in self.edits]
+        return {"scenario": self.data, "set": edits}
+
+
+def load_scenario(
+    name_or_path: str | Path,
+    sets: Sequence[tuple[str, Any]] = (),
+    facts: Catalog | None = None,
+    name: str | None = None,
+) -> Scenario:
+    """Read a library scenario or a file, with its parents and edits.
+
+    `sets` are (path, value) pairs as of `--set`: applied after every file; a text value is read as YAML.
+
+    >>> load_scenario("course_11_1").file.objective.kind
+    'units'
+
+    Raises:
+        ScenarioError: with every problem found, each as `file:line:column: path: message`.
+    """
+    path = locate.find(name_or_path)
+    documents = locate.lineage(path)
+    known = catalog() if facts is None else facts
+    merged = _Merger()
+    for level, document in enumerate(documents):
+        merged.add(document, level)
+    merged.command_line(sets, len(documents))
+    scenario_file = merged.validate()
+    scenario = Scenario(
+        name or path.stem,
+        scenario_file,
+        merged.data,
+        tuple(merged.edits),
+        merged.positions,
+        merged.levels,
+        documents[-1].file,
+        known,
+    )
+    from scenarios.references import check_references
+
+    problems = [*merged.problems, *check_references(scenario)]
+    if problems:
+        raise ScenarioError(problems)
+    return scenario
+
+
+class _Merger:
+    """Merges documents from the oldest parent on, and keeps the problems."""
+
+    def __init__(self) -> None:
+        self.data: dict[str, Any] = {}
+        self.positions: dict[Loc, Position] = {}
+        self.levels: dict[Loc, int] = {}
+        self.edits: list[AppliedEdit] = []
+        self.problems: list[Problem] = []
+        self.file = ""
+
+    def add(self, document: Document, level: int) -> None:
+        self.file = document.file
+        body = copy.deepcopy(document.data)
+        entries = body.pop("set", None)
+        body.pop("extends", None)
+        self._merge(self.data, body, (), document, level)
+        if entries is None:
+            return
+        if not isinstance(entries, dict):
+            where = document.position(("set",))
+            self.problems.append(Problem(where, "set", "`set` maps a path to an edit or a value"))
+            return
+        for pattern, raw in entries.items():
+            self._set(str(pattern), raw, document.positions, ("set", pattern), level, document.file)
+
+    def command_line(self, sets: Iterable[tuple[str, Any]], level: int) -> None:
+        for pattern, raw in sets:
+            value = parse_scalar(raw) if isinstance(raw, str) else raw
+            where = Position(f"--set {pattern}", 1, 1)
+            self._set(pattern, value, {("set", pattern): where}, ("set", pattern), level, where.file)
+
+    def _merge(self, base: dict[str, Any], new: dict[str, Any], loc: Loc, document: Document, level: int) -> None:
+        for key, value in new.items():
+            here = (*loc, key)
+            old = base.get(key)
+            section = isinstance(old, dict) and isinstance(value, dict) and not _is_value(old) and not _is_value(value)
+            if section:
+                self.positions.setdefault(here, document.positions.get(here, Position(document.file, 1, 1)))
+                self._merge(base[key], value, here, document, level)
+                continue
+            base[key] = value
+            for stale in [p for p in self.positions if p[: len(here)] == here]:
+                del self.positions[stale]
+            for place, where in document.positions.items():
+                if place[: len(here)] == here:
+                    self.positions[place] = where
+                    self.levels[place] = level
+
+    def _set(self, pattern: str, raw: Any, where: dict[Loc, Position], loc: Loc, level: int, file: str) -> None:
+        place = nearest(where, loc, file)
+        if _structural(pattern):
+            self._assign(pattern, raw, place, level)
+            return
+        try:
+            edit = parse_edit(raw)
+        except ValidationError as exc:
+            for error in exc.errors():
+                inner = (*loc, *(p for p in error["loc"] if not str(p).startswith(TAG)))
+                message = _message(error, raw, inner[2:], ("set", *inner[2:]))
+                self.problems.append(
+                    Problem(nearest(where, inner, file), dotted(("set", pattern, *inner[2:])), message)
+                )
+            return
+        self.edits.append(AppliedEdit(pattern, edit, place, level, raw))
+
+    def _assign(self, pattern: str, raw: Any, where: Position, level: int) -> None:
+        """`set` of a word or switch (objective, a window, a region): the entry of the file itself is replaced."""
+        if isinstance(raw, dict) and set(raw) == {"replace"}:
+            raw = raw["replace"]
+        parts = tuple(pattern.split("."))
+        target = self.data
+        for depth, part in enumerate(parts[:-1]):
+            inner = target.setdefault(part, {}) if depth == 0 else target.get(part)
+            if isinstance(inner, str) and part in ("objective", "regime"):
+                inner = target[part] = {"kind": inner}
+            if not isinstance(inner, dict):
+                hint = did_you_mean(part, [k for k in target if isinstance(k, str)])
+                self.problems.append(
+                    Problem(where, f"set.{pattern}", f"there is no {part!r} in {dotted(parts[:depth])}{hint}")
+                )
+                return
+            target = inner
+        target[parts[-1]] = raw
+        self.positions[parts] = where
+        self.levels[parts] = level
+
+    def validate(self) -> ScenarioFile:
+        for section in ("horizon", "materials", "processes"):
+            self.data.setdefault(section, None)
+            if self.data[section] is None:
+                del self.data[section]
+        try:
+            return ScenarioFile.model_validate(self.data)
+        except ValidationError as exc:
+            for error in exc.errors():
+                loc = tuple(p for p in error["loc"] if not str(p).startswith(TAG))
+                if loc and loc[-1] == "[key]":
+                    loc = loc[:-1]
+                message = _message(error, self.data, loc, loc)
+                self.problems.append(Problem(nearest(self.positions, loc, self.file), dotted(loc), message))
+            raise ScenarioError(self.problems) from exc
+
+
+def _is_value(raw: dict[str, Any]) -> bool:
+    from scenarios.values import form_of
+
+    return form_of(raw) != f"{TAG}number"
+
+
+def _structural(pattern: str) -> bool:
+    """Whether a path names a word, switch or window of the file rather than a number."""
+    parts = pattern.split(".")
+    head = parts[0]
+    if "*" in pattern or len(parts) == 1:
+        return (
+            head in ScenarioFile.model_fields
+            and head not in ("discount_rate",)
+            and head not in SECTIONS
+            and len(parts) == 1
+        )
+    if head in ("horizon", "objective", "regime", "opening"):
+        return head != "opening" or parts[1] in ("at_capacity", "from_run", "note")
+    if head in SECTIONS and len(parts) == 3:
+        model = SECTIONS[head]
+        keys = {info.alias or name for name, info in model.model_fields.items()}
+        return parts[2] in keys - set(specs(model))
+    return head in ("groups", "workloads", "tasks")
+
+
+def _allowed(loc: Loc) -> list[str]:
+    """Keys that may stand at a place, for the hint at a misspelt one."""
+    model: type[BaseModel] | None = None
+    if len(loc) == 1:
+        return [*(info.alias or name for name, info in ScenarioFile.model_fields.items()), "extends", "set"]
+    if loc[0] in SECTIONS and len(loc) == 3:
+        model = SECTIONS[str(loc[0])]
+    elif len(loc) == 2 and str(loc[0]) in ScenarioFile.model_fields:
+        default = ScenarioFile.model_fields[str(loc[0])]
+        kind = default.annotation
+        model = kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
+    if model is None:
+        words = {k for form in Form.__subclasses__() for k, i in form.model_fields.items() if (i.alias or k)}
+        return sorted(words | set(FORM_KEYS))
+    return [info.alias or name for name, info in model.model_fields.items()]
+
+
+def _message(error: Any, data: Any, loc: Loc, schema_loc: Loc) -> str:
+    kind, text = error["type"], str(error["msg"]).removeprefix("Value error, ")
+    if kind == "extra_forbidden":
+        return f"unknown key {str(loc[-1])!r}{did_you_mean(str(loc[-1]), _allowed(schema_loc))}"
+    if kind == "missing":
+        return f"{str(loc[-1])!r} is required"
+    if kind == "value_error":
+        shown = error.get("input")
+        if isinstance(shown, dict) and any(k in shown for k in EDIT_KEYS):
+            return f"an edit ({', '.join(k for k in EDIT_KEYS if k in shown)}) stands only under `set`"
+        return text
+    got = error.get("input")
+    return f"{text[:1].lower()}{text[1:]} (got {json.dumps(got, default=str)[:60]})"

@@ -1,0 +1,166 @@
+"""YAML text to plain data with the position of every key and value.
+
+ruamel's YAML 1.2 resolver is used as it stands (`1e3` is a number, `no` is text, `010` is ten); a key given twice is an error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from scenarios.errors import Position, Problem, ScenarioError
+
+__all__ = ["Document", "Loc", "dotted", "parse_scalar", "read_document", "read_text"]
+
+#: A place in the data: keys and list indices from the top.
+Loc = tuple[str | int, ...]
+_TAG = "tag:yaml.org,2002:"
+
+
+@dataclass
+class Document:
+    """The plain data of one file, and where each entry stands (at its key, or at the item of a list)."""
+
+    file: str
+    data: dict[str, Any]
+    positions: dict[Loc, Position] = field(default_factory=dict)
+
+    def position(self, loc: Loc) -> Position:
+        """Position of an entry, or of the nearest parent that is written in the file."""
+        return nearest(self.positions, loc, self.file)
+
+
+def nearest(positions: dict[Loc, Position], loc: Loc, file: str) -> Position:
+    """Position of an entry or of its nearest written parent; line 1 of the file where there is none."""
+    for cut in range(len(loc), 0, -1):
+        if loc[:cut] in positions:
+            return positions[loc[:cut]]
+    return Position(file, 1, 1)
+
+
+def dotted(loc: Loc) -> str:
+    """A place as a dotted path.
+
+    >>> dotted(("resources", "fab", "capacity"))
+    'resources.fab.capacity'
+    """
+    return ".".join(str(part) for part in loc)
+
+
+def read_document(path: Path, shown: str | None = None) -> Document:
+    """Read a YAML file; `shown` is the name printed in messages (default: the path as given).
+
+    Raises:
+        ScenarioError: when the text is not YAML, is not a mapping, or repeats a key.
+        FileNotFoundError: when there is no such file.
+    """
+    return read_text(path.read_text(encoding="utf-8"), shown or str(path))
+
+
+def read_text(text: str, file: str) -> Document:
+    """As `read_document`, from text."""
+    try:
+        node = YAML(typ="safe", pure=True).compose(text)
+    except MarkedYAMLError as exc:
+        mark = exc.problem_mark or exc.context_mark
+        where = Position(file, mark.line + 1, mark.column + 1) if mark else Position(file, 1, 1)
+        raise ScenarioError([Problem(where, "", f"not valid YAML: {exc.problem or exc.context}")]) from exc
+    if node is None:
+        return Document(file, {})
+    builder = _Builder(file)
+    data = builder.build(node, ())
+    if not isinstance(data, dict):
+        builder.complain(node, (), "a scenario is a mapping of keys such as title, resources, processes")
+    if builder.problems:
+        raise ScenarioError(builder.problems)
+    return Document(file, data, builder.positions)
+
+
+class _Builder:
+    """Walks the node tree once, collecting data, positions and problems."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.positions: dict[Loc, Position] = {}
+        self.problems: list[Problem] = []
+
+    def complain(self, node: Node, loc: Loc, message: str) -> None:
+        self.problems.append(Problem(self._where(node), dotted(loc), message))
+
+    def _where(self, node: Node) -> Position:
+        return Position(self.file, node.start_mark.line + 1, node.start_mark.column + 1)
+
+    def build(self, node: Node, loc: Loc) -> Any:
+        if isinstance(node, MappingNode):
+            return self._mapping(node, loc)
+        if isinstance(node, SequenceNode):
+            items = []
+            for index, item in enumerate(node.value):
+                self.positions[(*loc, index)] = self._where(item)
+                items.append(self.build(item, (*loc, index)))
+            return items
+        assert isinstance(node, ScalarNode)
+        try:
+            return _scalar(str(node.tag), node.value)
+        except ValueError as exc:
+            self.complain(node, loc, str(exc))
+            return None
+
+    def _mapping(self, node: MappingNode, loc: Loc) -> dict[str, Any]:
+        out: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            if not isinstance(key_node, ScalarNode):
+                self.complain(key_node, loc, "a key is a word, not a list or mapping")
+                continue
+            key = str(key_node.value)
+            if key == "<<":
+                self.complain(key_node, loc, "merge keys (<<) are not part of the language: use `extends`")
+                continue
+            place = (*loc, key)
+            if key in out:
+                first = self.positions[place]
+                self.complain(key_node, place, f"the key is given twice (first on line {first.line}): keep one")
+                continue
+            self.positions[place] = self._where(key_node)
+            out[key] = self.build(value_node, place)
+        return out
+
+
+def _scalar(tag: str, text: str) -> Any:
+    kind = tag.removeprefix(_TAG)
+    if kind == "null":
+        return None
+    if kind == "bool":
+        return text.lower() == "true"
+    if kind == "int":
+        digits = text.replace("_", "")
+        prefix = digits.lstrip("+-")[:2].lower()
+        return int(digits, {"0x": 16, "0o": 8, "0b": 2}.get(prefix, 10))
+    if kind == "float":
+        return _float(text)
+    return text
+
+
+def _float(text: str) -> float:
+    word = text.lower().replace("_", "")
+    if word.lstrip("+-") in (".inf", ".nan"):
+        raise ValueError(f"{text} is not a number that a model can use: give a finite value, or leave the key out")
+    return float(word)
+
+
+def parse_scalar(text: str) -> Any:
+    """Text of a command line value as YAML would read it: `0.65`, `{scale: 0.9}`, `15000 die/quarter`.
+
+    >>> parse_scalar("{scale: 0.9}")
+    {'scale': 0.9}
+
+    Raises:
+        ScenarioError: when it is not YAML.
+    """
+    document = read_text(f"value: {text}\n", "--set")
+    return document.data["value"]

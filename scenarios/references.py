@@ -1,0 +1,132 @@
+"""Names that a scenario refers to: every material, resource, process, region and fact must exist."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from scenarios.errors import Problem, did_you_mean
+from scenarios.measures import UnitError, declare_unit
+from scenarios.paths_match import match
+from scenarios.positions import Loc, dotted
+
+if TYPE_CHECKING:
+    from scenarios.load import Scenario
+
+__all__ = ["check_references"]
+
+
+def check_references(scenario: Scenario) -> list[Problem]:
+    """Problems of names that do not resolve, each with its place and the nearest names."""
+    found = [*_units(scenario), *_processes(scenario), *_fleet(scenario), *_others(scenario)]
+    return found if found else list(_patterns(scenario))
+
+
+def _missing(scenario: Scenario, loc: Loc, name: str, what: str, options: Iterable[str]) -> Iterator[Problem]:
+    known = list(options)
+    if name not in known:
+        message = f"there is no {what} {name!r}{did_you_mean(name, known)}"
+        yield Problem(scenario.position(loc), dotted(loc), message)
+
+
+def _units(scenario: Scenario) -> Iterator[Problem]:
+    for name, material in scenario.file.materials.items():
+        try:
+            declare_unit(material.unit)
+        except UnitError as exc:
+            loc = ("materials", name, "unit")
+            yield Problem(scenario.position(loc), dotted(loc), str(exc))
+
+
+def _processes(scenario: Scenario) -> Iterator[Problem]:
+    file = scenario.file
+    for name, process in file.processes.items():
+        loc: Loc = ("processes", name)
+        for key, ids in (("input", process.input), ("output", process.output)):
+            for material in ids:
+                yield from _missing(scenario, (*loc, key, material), material, "material", file.materials)
+        for resource in process.uses:
+            yield from _missing(scenario, (*loc, "uses", resource), resource, "resource", file.resources)
+        if isinstance(process.yield_, dict):
+            for material in process.yield_:
+                yield from _missing(scenario, (*loc, "yield", material), material, "output", process.output)
+        if not process.output:
+            yield Problem(scenario.position(loc), dotted(loc), "a process needs an `output`: {MATERIAL: QTY}")
+        if process.region and file.regions:
+            yield from _missing(scenario, (*loc, "region"), process.region, "region", file.regions)
+
+
+def _fleet(scenario: Scenario) -> Iterator[Problem]:
+    file = scenario.file
+    for name, sku in file.fleet.items():
+        loc: Loc = ("fleet", name)
+        if sku.material or not sku.opening:
+            yield from _missing(scenario, (*loc, "material"), sku.material, "material", file.materials)
+        for index, region in enumerate(sku.regions):
+            yield from _missing(scenario, (*loc, "regions", index), region, "region", file.regions)
+        for region in sku.opening:
+            yield from _missing(scenario, (*loc, "opening", region), region, "region", file.regions)
+    for name, resource in file.resources.items():
+        if resource.region and file.regions:
+            yield from _missing(scenario, ("resources", name, "region"), resource.region, "region", file.regions)
+    designers = {sku.designer for sku in file.fleet.values() if sku.designer}
+    for name, demand in file.demand.items():
+        if demand.steps or demand.reference is not None:
+            yield from _missing(scenario, ("demand", name), name, "designer", designers)
+        else:
+            yield from _missing(scenario, ("demand", name), name, "material", file.materials)
+
+
+def _others(scenario: Scenario) -> Iterator[Problem]:
+    file = scenario.file
+    for name, contract in file.contracts.items():
+        loc: Loc = ("contracts", name)
+        yield from _missing(scenario, (*loc, "resource"), contract.resource, "resource", file.resources)
+        for index, pattern in enumerate(contract.processes):
+            if not match(pattern, file.processes):
+                yield from _missing(scenario, (*loc, "processes", index), pattern, "process", file.processes)
+    for name, expansion in file.expansions.items():
+        yield from _missing(scenario, ("expansions", name, "resource"), expansion.resource, "resource", file.resources)
+    for name, disruption in file.disruptions.items():
+        loc = ("disruptions", name)
+        if bool(disruption.resource) == bool(disruption.process):
+            yield Problem(scenario.position(loc), dotted(loc), "a disruption names either a `resource` or a `process`")
+        elif disruption.resource:
+            yield from _missing(scenario, (*loc, "resource"), disruption.resource, "resource", file.resources)
+        else:
+            yield from _missing(scenario, (*loc, "process"), disruption.process, "process", file.processes)
+    for key, options, what in (("stock", file.materials, "material"), ("pipeline", file.processes, "process")):
+        for name in getattr(file.opening, key):
+            yield from _missing(scenario, ("opening", key, name), name, what, options)
+
+
+def _patterns(scenario: Scenario) -> Iterator[Problem]:
+    """Groups, correlations and edits must address at least one number."""
+    paths = list(scenario.leaves)
+    groups = scenario.file.groups
+    for group, patterns in groups.items():
+        for index, pattern in enumerate(patterns):
+            if not match(pattern, paths):
+                loc: Loc = ("groups", group, index)
+                yield Problem(scenario.position(loc), dotted(loc), _no_number(pattern, paths))
+    for index, correlation in enumerate(scenario.file.correlations):
+        for k, pattern in enumerate(correlation.inputs):
+            if not match(pattern, paths, groups):
+                loc = ("correlations", index, "inputs", k)
+                yield Problem(scenario.position(loc), dotted(loc), _no_number(pattern, [*paths, *groups]))
+    for applied in scenario.edits:
+        if not match(applied.pattern, paths, groups) and not _yield_of(applied.pattern, paths):
+            yield Problem(applied.where, f"set.{applied.pattern}", _no_number(applied.pattern, [*paths, *groups]))
+
+
+def _no_number(pattern: str, paths: list[str]) -> str:
+    """The message for a path that addresses nothing, with the nearest paths."""
+    parts = pattern.split(".")
+    nearby = [p for p in paths if p.split(".")[: len(parts) - 1] == parts[:-1]] or paths
+    return f"no number has the path {pattern!r}{did_you_mean(pattern, nearby)}"
+
+
+def _yield_of(pattern: str, paths: list[str]) -> bool:
+    """`processes.P.yield.M` where the file gives one yield for all outputs of P."""
+    parts = pattern.split(".")
+    return len(parts) == 4 and parts[2] == "yield" and bool(match(".".join(parts[:3]), paths))
