@@ -124,7 +124,7 @@ def interposer_area_mm2(packages: float, edge_exclusion_mm: float = 3.0, scribe_
         ManufacturingError: for less than one package.
 
     >>> round(interposer_area_mm2(29))
-    1745
+    1722
     """
     if packages < 1:
         raise ManufacturingError(f"packages = {packages:g} must be at least 1")

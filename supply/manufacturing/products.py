@@ -15,10 +15,10 @@ from supply.manufacturing.numeric import ManufacturingError
 from supply.manufacturing.packages import interposer_area_mm2, packages_per_wafer
 from supply.manufacturing.product_specs import MEMORIES, NODES, SPECS, DieSpec, ProductSpec
 from supply.manufacturing.redundancy import harvested_yield
-from supply.manufacturing.wafer import FIELD_MM, gross_dies
+from supply.manufacturing.wafer import FIELD_MM, dies_per_shot, gross_dies
 from supply.manufacturing.yield_models import die_yield
 
-__all__ = ["SKUS", "Product", "ProductDie", "product", "products"]
+__all__ = ["SKUS", "Product", "ProductDie", "die_bins", "product", "products"]
 
 SKUS = tuple(SPECS)
 """Accelerators that `product` knows."""
@@ -138,7 +138,9 @@ def product(sku: str, on: date | None = None, cat: Catalog | None = None) -> Pro
     area = interposer_area_mm2(packages) if spec.interposer_area is None else level(facts, spec.interposer_area, day)
     trace["packages_per_interposer_wafer"] = (spec.packages_series,)
     trace["interposer_area_mm2"] = (spec.interposer_area or spec.packages_series,)
-    trace["package_yield"] = (PACKAGE_YIELDS[spec.package],)
+    stacked = sum(die.count for die, given in zip(dies, spec.dies, strict=True) if given.stacked)
+    soic = facts["asm_soic_bond_yield"].number ** stacked
+    trace["package_yield"] = (PACKAGE_YIELDS[spec.package], *(("asm_soic_bond_yield",) if stacked else ()))
     memory = _memory(spec, facts, day, trace)
     return Product(
         sku,
@@ -149,7 +151,7 @@ def product(sku: str, on: date | None = None, cat: Catalog | None = None) -> Pro
         area,
         packages,
         float(np.asarray(packages_per_wafer(area))),
-        level(facts, PACKAGE_YIELDS[spec.package], day),
+        level(facts, PACKAGE_YIELDS[spec.package], day) * soic,
         spec.memory,
         *memory,
         trace,
@@ -165,8 +167,7 @@ def products(on: date | None = None) -> dict[str, Product]:
 def _die(spec: DieSpec, facts: Catalog, day: date, trace: dict[str, tuple[str, ...]]) -> ProductDie:
     node = NODES[spec.node]
     area, density = facts[spec.area].number, level(facts, node.defect_density, day)
-    width = min(FIELD_MM[0] - SCRIBE_MM, area**0.5)
-    gross = gross_dies(width, area / width, scribe_mm=SCRIBE_MM, field_mm=FIELD_MM)
+    gross = placed_dies(area)
     alpha, line = facts["asm_yield_alpha"].number, facts["asm_line_yield"].number
     full = float(np.asarray(die_yield(area, density, alpha=alpha)))
     serving = full if spec.harvest is None else harvest(spec, area, density, alpha, facts)
@@ -180,6 +181,21 @@ def _die(spec: DieSpec, facts: Catalog, day: date, trace: dict[str, tuple[str, .
     return ProductDie(spec.name, count, area, spec.node, density, gross, full, serving * line, price)
 
 
+def placed_dies(area_mm2: float) -> int:
+    """Gross dies of an area on a 300 mm wafer: square, or as wide as the exposure field where a square does not fit.
+
+    Raises:
+        ManufacturingError: for an area above the exposure field.
+
+    >>> placed_dies(814.0)
+    67
+    """
+    width = min(FIELD_MM[0], area_mm2**0.5)
+    dies_per_shot(width, area_mm2 / width, 0.0)
+    count: int = gross_dies(width, area_mm2 / width, scribe_mm=SCRIBE_MM)
+    return count
+
+
 def harvest(
     spec: DieSpec, area: float, density: float, alpha: float, facts: Catalog, block_share: float | None = None
 ) -> float:
@@ -191,6 +207,39 @@ def harvest(
     bins = {"serving": present - active}
     shares = harvested_yield(area * share / present, present, bins, area * (1 - share), density, alpha=alpha)
     return float(np.asarray(shares["serving"]))
+
+
+def die_bins(
+    sku: str, active_blocks: Mapping[str, int], on: date | None = None, cat: Catalog | None = None
+) -> dict[str, float]:
+    """Shares of an accelerator's leading die by bin, as co-products, before line yield; `scrap` is the rest.
+
+    `active_blocks` gives the good blocks that each bin needs on a die; a die goes to the bin that needs most.
+
+    Raises:
+        ManufacturingError: for a die without repeated blocks in the facts, or a need above the blocks present.
+
+    >>> bins = die_bins("h100", {"SXM": 132, "PCIe": 114})
+    >>> list(bins), round(sum(bins.values()), 9)
+    (['SXM', 'PCIe', 'scrap'], 1.0)
+    """
+    base = product(sku, on, cat)
+    facts, lead = catalog() if cat is None else cat, SPECS[sku].dies[0]
+    if lead.harvest is None:
+        raise ManufacturingError(f"{sku}: no fact tells the repeated blocks of its die {lead.name}, so it has no bins")
+    present = round(facts[lead.harvest.present].number / lead.harvest.dies)
+    if above := {k: v for k, v in active_blocks.items() if v > present}:
+        raise ManufacturingError(f"bins {above} need more than the {present} blocks of a {lead.name} die")
+    die, share = base.dies[0], facts["asm_block_area_share_gpu"].number
+    shares = harvested_yield(
+        die.area_mm2 * share / present,
+        present,
+        {name: present - need for name, need in active_blocks.items()},
+        die.area_mm2 * (1.0 - share),
+        die.defects_per_cm2,
+        alpha=facts["asm_yield_alpha"].number,
+    )
+    return {name: float(np.asarray(value)) for name, value in shares.items()}
 
 
 def _memory(

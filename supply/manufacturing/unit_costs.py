@@ -14,12 +14,11 @@ from supply.facts import Catalog, catalog
 from supply.manufacturing.cost import DiePart, MemoryPart, Unit, Waterfall, good_unit_cost
 from supply.manufacturing.numeric import FloatArray, ManufacturingError, Numbers
 from supply.manufacturing.product_specs import MEMORIES, NODES, SPECS, DieSpec, ProductSpec
-from supply.manufacturing.products import PACKAGE_YIELDS, SCRIBE_MM, level, product
+from supply.manufacturing.products import PACKAGE_YIELDS, level, placed_dies, product
 from supply.manufacturing.redundancy import harvested_yield
-from supply.manufacturing.wafer import FIELD_MM, gross_dies
 from supply.manufacturing.yield_models import die_yield
 
-__all__ = ["UnitCost", "unit_cost"]
+__all__ = ["UnitCost", "central_unit", "unit_cost"]
 
 BAND = (5.0, 95.0)
 _NORMAL_95 = 1.6449
@@ -61,8 +60,8 @@ def unit_cost(
     """Manufacturing cost of one good package on a day: waterfall, low and high, and the facts behind each input.
 
     Memory is taken at its contract price per GB, logic and interposers at foundry prices: this is what the designer
-    pays, not what the foundry spends. Low and high come from drawing every input between its own low and high (independently, split
-    normal); the total's band is narrower than the sum of the parts' bands.
+    pays, not what the foundry spends. Low and high come from drawing every input between its own low and high
+    (independently, split normal); the total's band is narrower than the sum of the parts' bands.
 
     Args:
         sku: an accelerator of `products.SKUS`.
@@ -96,6 +95,11 @@ def unit_cost(
     return UnitCost(sku, base.on, waterfall, low, high, {k: _band(v) for k, v in drawn.items()}, trace)
 
 
+def central_unit(sku: str, on: date, facts: Catalog) -> Unit:
+    """The central bill of an accelerator without set-up cost, for other measures on the same tree."""
+    return _Inputs(SPECS[sku], facts, on, None, 0).unit(product(sku, on, facts).hbm_gb, nre=False)
+
+
 def _band(values: Numbers) -> tuple[float, float]:
     low, high = np.percentile(np.asarray(values, dtype=np.float64), BAND)
     return float(low), float(high)
@@ -115,7 +119,7 @@ class _Inputs:
         """Value or draws of a fact or series; one name is drawn once, so that its uses move together."""
         if name not in self._seen:
             self._seen[name] = self._read(name)
-        return np.minimum(self._seen[name], most)
+        return np.asarray(np.minimum(self._seen[name], most))
 
     def _read(self, name: str) -> FloatArray:
         middle = level(self.facts, name, self.day)
@@ -124,7 +128,7 @@ class _Inputs:
         low, high = (level(self.facts, name, self.day, which) for which in ("low", "high"))
         z = self.rng.standard_normal(self.draws) / _NORMAL_95
         if low > 0:  # split lognormal, so that prices and densities stay positive
-            return middle * np.exp(np.where(z < 0, z * np.log(middle / low), z * np.log(high / middle)))
+            return np.asarray(middle * np.exp(np.where(z < 0, z * np.log(middle / low), z * np.log(high / middle))))
         return np.maximum(middle + np.where(z < 0, z * (middle - low), z * (high - middle)), 0.0)
 
     def note(self, field_name: str, *names: str) -> None:
@@ -164,10 +168,8 @@ class _Inputs:
     def _die(self, die: DieSpec) -> DiePart:
         node = NODES[die.node]
         area, density, alpha = self.facts[die.area].number, self.take(node.defect_density), self._alpha()
-        width = min(FIELD_MM[0] - SCRIBE_MM, area**0.5)
-        gross = gross_dies(width, area / width, scribe_mm=SCRIBE_MM)
         # Gross dies are placed at the central area; a drawn area scales them.
-        scaled = gross * area / self.take(die.area)
+        scaled = placed_dies(area) * area / self.take(die.area)
         self.note(f"dies.{die.name}.probe_coverage", "asm_probe_coverage")
         self.note(f"dies.{die.name}.probe_usd", "asm_probe_usd_per_die")
         return DiePart(
