@@ -19,6 +19,7 @@ __all__ = [
     "bill_usd",
     "escalated_cost_per_request",
     "in_usd_of_year",
+    "require_metered",
     "usage_inflation",
 ]
 
@@ -195,3 +196,24 @@ def in_usd_of_year(usd: float, from_year: int, to_year: int, facts: Catalog | No
     """
     source = catalog() if facts is None else facts
     return usd * source[f"us_cpi_u_{to_year}"].number / source[f"us_cpi_u_{from_year}"].number
+
+
+def require_metered(prices: TokenPrices, classes: Sequence[str] = ("uncached_input", "cache_read", "output")) -> None:
+    """Refuse to start a run under a spending cap unless every class it can be billed for has a price.
+
+    A cap holds only over what is metered; give the classes that the run can use, cache writes included.
+
+    Raises:
+        PriceError: naming the unpriced classes.
+
+    >>> require_metered(TokenPrices(1.0, 5.0, 0.1))
+    """
+    unknown = [c for c in classes if c not in CLASSES]
+    if unknown:
+        raise PriceError(f"unknown token class {unknown[0]!r}: one of {', '.join(CLASSES)}")
+    missing = [c for c in classes if getattr(prices, c) is None]
+    if missing:
+        raise PriceError(
+            f"no price for {', '.join(missing)} ({prices.source}): a spending cap cannot hold over classes that are "
+            "not metered; add the prices before starting"
+        )
