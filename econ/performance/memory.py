@@ -1,7 +1,7 @@
 """Memory before speed: what is left of a device after weights, cached keys and values, workspaces and a margin.
 
-The subtraction runs in that order and every step is a row of the answer. Sizes are bytes; 1 GB = 1e9 B, 1 GiB = 2**30 B,
-and both are printed, labelled.
+The subtraction runs in that order and every step is a row of the answer. Sizes are bytes; 1 GB = 1e9 B and
+1 GiB = 2**30 B, and both are printed, labelled.
 """
 
 from __future__ import annotations
@@ -20,6 +20,11 @@ from econ.performance.names import parse_model
 from supply.facts import catalog
 
 __all__ = ["Fit", "FitRow", "MemoryFitError", "fit", "gb", "kv_bytes", "least_devices", "max_tokens", "remaining_bytes"]
+
+
+#: Tokens that one prefill step takes by default: the chunk of serving frameworks, and of local ones.
+SERVER_CHUNK = 8192
+LOCAL_CHUNK = 512
 
 
 class MemoryFitError(ValueError):
@@ -178,7 +183,12 @@ def usable_share(device: Hardware) -> float:
 
 
 def default_margin(device: Hardware, share: float) -> float:
-    """Headroom still to be kept free beyond the usable share: max(2 GB, 10 %) in all, the share's remainder counted."""
+    """Headroom beyond the usable share: on machines that share memory with the system, max(2 GB, 10 %) in all.
+
+    On a server the unusable share is the headroom, so nothing is added.
+    """
+    if device.segment not in ("unified", "cpu"):
+        return 0.0
     s = _shares()
     wanted = max(s["headroom_bytes"], s["headroom_share"] * device.memory_bytes)
     return max(0.0, wanted - (1 - share) * device.memory_bytes)
@@ -221,7 +231,7 @@ def fit(
     pp: int = 1,
     ep: int = 1,
     dp: int = 1,
-    prefill_tokens: int = 8192,
+    prefill_tokens: int | None = None,
     block_tokens: int = 16,
     share: float | None = None,
     margin_bytes: float | None = None,
@@ -255,9 +265,8 @@ def fit(
     usable = usable_share(gpu) if share is None else share
     margin = default_margin(gpu, usable) if margin_bytes is None else margin_bytes
     value_bytes = number_format(kv_format).bytes_per_weight
-    return _subtract(
-        _Case(arch, gpu, stored, layout, batch, tokens, prefill_tokens, block_tokens, usable, margin, value_bytes)
-    )
+    chunk = prefill_tokens or min(tokens, SERVER_CHUNK if gpu.segment == "datacenter" else LOCAL_CHUNK)
+    return _subtract(_Case(arch, gpu, stored, layout, batch, tokens, chunk, block_tokens, usable, margin, value_bytes))
 
 
 @dataclass(frozen=True, slots=True)
