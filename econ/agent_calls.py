@@ -176,12 +176,12 @@ def call_counts(mean: float, cv: float) -> Array:
         raise AgentError(f"mean {mean} calls with cv {cv}: an attempt makes at least one call, and cv is not negative")
     if cv == 0 or mean == 1:
         return np.array([float(mean)])
-    from scipy.stats import gamma
+    from scipy.special import gammaincinv
 
     levels = (np.arange(_LEVELS) + 0.5) / _LEVELS
     # calls above the first are gamma distributed, so that no attempt has fewer than one
     spread = mean * cv / (mean - 1)
-    draws = gamma.ppf(levels, 1 / spread**2, scale=(mean - 1) * spread**2)
+    draws = gammaincinv(1 / spread**2, levels)
     return np.asarray(1 + draws * (mean - 1) / draws.mean())
 
 

@@ -80,11 +80,11 @@ class Success:
         if self.correlation == 1:
             split = np.linspace(0, 1, _POINTS, endpoint=False) < self.rate
             return np.asarray(split, dtype=float)
-        from scipy.stats import beta
+        from scipy.special import betaincinv
 
         size = 1 / self.correlation - 1
         levels = (np.arange(_POINTS) + 0.5) / _POINTS
-        return np.asarray(beta.ppf(levels, self.rate * size, (1 - self.rate) * size))
+        return np.asarray(betaincinv(self.rate * size, (1 - self.rate) * size, levels))
 
 
 def success_interval(successes: float, tries: float, level: float = 0.90) -> tuple[float, float]:
@@ -96,11 +96,11 @@ def success_interval(successes: float, tries: float, level: float = 0.90) -> tup
     """
     if not 0 <= successes <= tries or tries <= 0:
         raise SuccessError(f"{successes} successes of {tries} tries: give at least one try and no more successes")
-    from scipy.stats import beta
+    from scipy.special import betaincinv
 
     tail = (1 - level) / 2
     a, b = successes + 0.5, tries - successes + 0.5
-    return float(beta.ppf(tail, a, b)), float(beta.ppf(1 - tail, a, b))
+    return float(betaincinv(a, b, tail)), float(betaincinv(a, b, 1 - tail))
 
 
 def fit_success(successes: Sequence[int], tries: Sequence[int]) -> Success:
@@ -123,11 +123,12 @@ def fit_success(successes: Sequence[int], tries: Sequence[int]) -> Success:
     if (n == 1).all() or rate in (0.0, 1.0):
         return Success(rate, 0.0)
     from scipy.optimize import minimize_scalar
-    from scipy.stats import betabinom
+    from scipy.special import betaln
 
     def loss(correlation: float) -> float:
-        size = 1 / correlation - 1
-        return -float(betabinom.logpmf(c, n, rate * size, (1 - rate) * size).sum())
+        # minus the beta-binomial log likelihood, without the binomial coefficients, which do not depend on it
+        a, b = rate * (1 / correlation - 1), (1 - rate) * (1 / correlation - 1)
+        return -float((betaln(c + a, n - c + b) - betaln(a, b)).sum())
 
     best = minimize_scalar(loss, bounds=(1e-6, 1 - 1e-6), method="bounded")
     return Success(rate, float(best.x))

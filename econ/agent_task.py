@@ -150,7 +150,7 @@ def _task_parts(task: AgentTask, solved: AttemptCost, failed: AttemptCost, tries
 
 def _interval(task: AgentTask, price: TaskPrice, solved: AttemptCost, failed: AttemptCost) -> tuple[float, float, str]:
     """90 % interval by a grid of equally likely success rates (Jeffreys) and spending factors (lognormal)."""
-    from scipy.stats import beta, norm
+    from scipy.special import betaincinv, ndtri
 
     levels = (np.arange(41) + 0.5) / 41
     basis = [
@@ -162,12 +162,12 @@ def _interval(task: AgentTask, price: TaskPrice, solved: AttemptCost, failed: At
     centre = float(np.sqrt(price.band[0] * price.band[1])) if sd else 1.0
     if task.observed_tasks:
         wins = task.success_rate * task.observed_tasks
-        rates = beta.ppf(levels, wins + 0.5, task.observed_tasks - wins + 0.5)
+        rates = betaincinv(wins + 0.5, task.observed_tasks - wins + 0.5, levels)
         sd = float(np.hypot(sd, max(solved.cv, failed.cv) / np.sqrt(task.observed_tasks)))
         basis.append(f"success and spending seen on {task.observed_tasks} tasks")
     else:
         basis.append("success rate taken as exact")
-    factors = centre * np.exp(sd * norm.ppf(levels)) if sd else np.array([1.0])
+    factors = centre * np.exp(sd * ndtri(levels)) if sd else np.array([1.0])
     costs = []
     for rate in rates:
         drawn = _tries(task, Success(float(rate), task.correlation))
