@@ -51,16 +51,16 @@ from scenarios.values import (
 from supply.facts import Catalog, FactError
 from supply.network import Horizon
 
-__all__ = ["RULE_SPREAD", "Evaluator", "ValueProblem", "unit_in"]
+__all__ = ["RULE_SPREAD", "Evaluator", "ValueFaultError", "unit_in"]
 
 #: Half width of the default spread of a value without a range, by kind.
 RULE_SPREAD = {"estimate": 0.15, "illustrative": 0.25}
-#: The node of another path, its measure, or a ValueProblem for an unknown path or a circle.
+#: The node of another path, its measure, or a ValueFaultError for an unknown path or a circle.
 Lookup = Callable[[str], tuple[Node, Measure]]
 Names = dict[str, float]
 
 
-class ValueProblem(ValueError):
+class ValueFaultError(ValueError):
     """A value that cannot be evaluated; the caller adds the place."""
 
 
@@ -130,7 +130,7 @@ class Evaluator:
         """The node of a value in the unit of a field.
 
         Raises:
-            ValueProblem: unknown fact, refused kind, or a unit that does not fit.
+            ValueFaultError: unknown fact, refused kind, or a unit that does not fit.
         """
         self._counter, self._driver = 0, driver
         try:
@@ -139,7 +139,7 @@ class Evaluator:
                 return Mapped(quarter, lambda a: np.power(a, self.horizon.months / 3.0), quarter.source)
             return self._field(form, measure, False)
         except (UnitError, FactError, DerivedError) as exc:
-            raise ValueProblem(str(exc)) from exc
+            raise ValueFaultError(str(exc)) from exc
 
     def _name(self) -> str:
         """Driver of an assumption: the path, with a number where one path holds several."""
@@ -179,7 +179,7 @@ class Evaluator:
             top, above = self._natural(form.ratio[0], marked, "")
             bottom, below = self._natural(form.ratio[1], marked, "")
             if np.any(bottom.value == 0.0):
-                raise ValueProblem("the ratio divides by zero in some period")
+                raise ValueFaultError("the ratio divides by zero in some period")
             return Ratio((top, bottom), _joined((top, bottom), form.note)), _combine(above, below, -1.0)
         if isinstance(form, SumForm):
             return self._natural_sum(form, marked)
@@ -245,12 +245,12 @@ class Evaluator:
             shape = _shape(form, lambda n: None if n is None else units(n.magnitude, n.unit))
             source = Source.same(self.horizon.length, form.kind or "distribution", (), form.note, form.distribution)
             return Varied(shape, self._name(), source)
-        raise ValueProblem(f"{form!r} is not a value")
+        raise ValueFaultError(f"{form!r} is not a value")
 
     def _fact(self, form: FactForm, units: Units, marked: bool) -> Node:
         fact = self.facts[form.fact]
         if fact.kind == "placeholder":
-            raise ValueProblem(f"fact {fact.id} is a placeholder ({fact.note or fact.source}): use a sourced fact")
+            raise ValueFaultError(f"fact {fact.id} is a placeholder ({fact.note or fact.source}): use a sourced fact")
         value, low, high = (units(x, _written(fact.unit)) * form.scale for x in (fact.number, *fact.range))
         kind = "illustrative" if marked else fact.kind
         stated = low != high and (fact.low is not None or fact.high is not None)
@@ -263,7 +263,7 @@ class Evaluator:
     def _series(self, form: SeriesForm, units: Units, marked: bool) -> Node:
         series = self.facts.series(form.series)
         if series.outcome_derived and not marked:
-            raise ValueProblem(
+            raise ValueFaultError(
                 f"series {series.id} derives from shipments or accelerator revenue, an outcome: use another input, or mark it "
                 "{value: {series: ...}, kind: illustrative, note: why}"
             )
@@ -318,14 +318,14 @@ class Evaluator:
         low, high = (units(n.magnitude, n.unit) for n in form.range)
         value = inner.value
         if np.any(value < low - 1e-12 * abs(low)) or np.any(value > high + 1e-12 * abs(high)):
-            raise ValueProblem(
+            raise ValueFaultError(
                 f"the range [{form.range[0].magnitude:g}, {form.range[1].magnitude:g}] does not hold the value {value[0]:g}"
             )
         return _spread(value, low, high, self._name(), Source(inner.source.facts, kinds, notes, "stated range"))
 
     def _by_period(self, form: ByPeriod, evaluate: Callable[[Any], Node]) -> Node:
         if not form.entries:
-            raise ValueProblem("values by period need at least one period, e.g. {2026-Q1: 5}")
+            raise ValueFaultError("values by period need at least one period, e.g. {2026-Q1: 5}")
         placed = sorted(
             ((place(self.horizon, p), evaluate(v)) for p, v in form.entries.items()), key=lambda item: item[0]
         )
@@ -344,7 +344,7 @@ class Evaluator:
         """The node after one edit.
 
         Raises:
-            ValueProblem: an edit of a value that is absent, or a value that cannot be evaluated.
+            ValueFaultError: an edit of a value that is absent, or a value that cannot be evaluated.
         """
         inside = window(self.horizon, edit.start, edit.end)
         mask = np.zeros(self.horizon.length)
@@ -353,7 +353,7 @@ class Evaluator:
             new = self.node(edit.replace, measure, path)
             return new if base is None or bool(np.all(mask)) else _patched(base, new, mask, note)
         if base is None:
-            raise ValueProblem("there is no inherited value to edit: give a value instead")
+            raise ValueFaultError("there is no inherited value to edit: give a value instead")
         if edit.delay is not None:
             periods = float(self.node(edit.delay, Measure("periods"), path).value[0])
             return Delayed(base, periods, inside, _noted(base.source, note))
@@ -438,7 +438,7 @@ def _shape(form: Distribution, number: Callable[[Number | None], float | None]) 
     if kind == "discrete":
         values, weights = form.values or (), form.weights or ()
         if len(values) != len(weights) or not values or min(weights) < 0 or sum(weights) <= 0:
-            raise ValueProblem("discrete needs as many weights as values, none negative, at least one positive")
+            raise ValueFaultError("discrete needs as many weights as values, none negative, at least one positive")
         pairs = sorted((need(v), w) for v, w in zip(values, weights, strict=True))
         return Shape(kind, tuple(v for v, _ in pairs), tuple(w for _, w in pairs), least, greatest)
     parameters: tuple[float, ...]
@@ -464,5 +464,5 @@ def _shape(form: Distribution, number: Callable[[Number | None], float | None]) 
         )
         ordered = parameters[0] > 0 and parameters[1] > 0 and parameters[2] < parameters[3]
     if not ordered:
-        raise ValueProblem(f"{kind} {parameters}: low, mode and high must rise, and sd, sigma, a and b be positive")
+        raise ValueFaultError(f"{kind} {parameters}: low, mode and high must rise, and sd, sigma, a and b be positive")
     return Shape(kind, parameters, (), least, greatest)

@@ -90,10 +90,9 @@ def load_scenario(
     for level, document in enumerate(documents):
         merged.add(document, level)
     merged.command_line(sets, len(documents))
-    scenario_file = merged.validate()
     scenario = Scenario(
         name or path.stem,
-        scenario_file,
+        merged.validate(),
         merged.data,
         tuple(merged.edits),
         merged.positions,
@@ -105,8 +104,22 @@ def load_scenario(
 
     problems = [*merged.problems, *check_references(scenario)]
     if problems:
-        raise ScenarioError(problems)
+        known_places = {problem.where for problem in problems}
+        raise ScenarioError([*problems, *(p for p in _further(scenario) if p.where not in known_places)])
     return scenario
+
+
+def _further(scenario: Scenario) -> tuple[Problem, ...]:
+    """What else is wrong with the values of a scenario that has problems already, so that all are seen at once."""
+    from scenarios.resolve import resolve
+
+    try:
+        resolve(scenario)
+    except ScenarioError as exc:
+        return exc.problems
+    except (ValueError, KeyError):  # a broken reference can make the network unbuildable; it is reported already
+        return ()
+    return ()
 
 
 class _Merger:
@@ -204,13 +217,34 @@ class _Merger:
         try:
             return ScenarioFile.model_validate(self.data)
         except ValidationError as exc:
-            for error in exc.errors():
-                loc = tuple(p for p in error["loc"] if not str(p).startswith(TAG))
-                if loc and loc[-1] == "[key]":
-                    loc = loc[:-1]
-                message = _message(error, self.data, loc, loc)
-                self.problems.append(Problem(nearest(self.positions, loc, self.file), dotted(loc), message))
+            places = [self._note(error) for error in exc.errors()]
+        sound = copy.deepcopy(self.data)
+        for loc in places:
+            _drop(sound, loc)
+        try:  # the rest of the file may hold more problems: go on without the wrong entries
+            return ScenarioFile.model_validate(sound)
+        except ValidationError as exc:
             raise ScenarioError(self.problems) from exc
+
+    def _note(self, error: Any) -> Loc:
+        """Record one validation error; returns its place."""
+        loc: Loc = tuple(p for p in error["loc"] if not str(p).startswith(TAG))
+        if loc and loc[-1] == "[key]":
+            loc = loc[:-1]
+        message = _message(error, self.data, loc, loc)
+        self.problems.append(Problem(nearest(self.positions, loc, self.file), dotted(loc), message))
+        return loc
+
+
+def _drop(data: Any, loc: Loc) -> None:
+    """Take an entry out of nested data, when it is there."""
+    for part in loc[:-1]:
+        inner = data.get(part) if isinstance(data, dict) else None
+        if inner is None:
+            return
+        data = inner
+    if isinstance(data, dict) and loc:
+        data.pop(loc[-1], None)
 
 
 def _is_value(raw: dict[str, Any]) -> bool:

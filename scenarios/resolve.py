@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scenarios.errors import Problem, ScenarioError, did_you_mean
-from scenarios.evaluate import Evaluator, ValueProblem
+from scenarios.evaluate import Evaluator, ValueFaultError
 from scenarios.load import AppliedEdit, Scenario
 from scenarios.measures import Measure
 from scenarios.nodes import Array, Clipped, Constant, Draw, Node, Source, outer_range
@@ -154,12 +154,13 @@ class _Resolver:
 
     def lookup(self, path: str) -> tuple[Node, Measure]:
         if path not in self.leaves:
-            raise ValueProblem(f"{{path: {path}}} names no number{did_you_mean(path, self.leaves)}")
+            raise ValueFaultError(f"{{path: {path}}} names no number{did_you_mean(path, self.leaves)}")
         if path in self.open:
-            raise ValueProblem(f"the values refer to each other in a circle: {' -> '.join([*self.open, path])}")
+            raise ValueFaultError(f"the values refer to each other in a circle: {' -> '.join([*self.open, path])}")
         node = self.node(path)
         if node is None:
-            raise ValueProblem(f"{{path: {path}}} has no value")
+            failed = self.leaves[path].form is not None
+            raise ValueFaultError("" if failed else f"{{path: {path}}} has no value")
         return node, self.leaves[path].measure
 
     def node(self, path: str) -> Node | None:
@@ -189,8 +190,9 @@ class _Resolver:
                 note = applied.edit.note or _words(applied)
                 evaluator = Evaluator(self.horizon, self.scenario.facts, self.lookup)
                 node = evaluator.edited(node, applied.edit, leaf.measure, leaf.path, note)
-        except ValueProblem as exc:
-            self.problems.append(Problem(where, leaf.path, str(exc)))
+        except ValueFaultError as exc:
+            if str(exc):  # empty: a number that it refers to failed, and is reported there
+                self.problems.append(Problem(where, leaf.path, str(exc)))
             return None
         return node if node is None else self._bounded(node, leaf, where)
 

@@ -44,7 +44,7 @@ Money = Annotated[Value, Spec("money", None)]
 
 
 def _yield_form(raw: Any) -> str:
-    named = isinstance(raw, dict) and not any(k in raw for k in FORM_KEYS)
+    named = isinstance(raw, dict) and not any(k in raw for k in (*FORM_KEYS, *EDIT_KEYS))
     return f"{TAG}each" if named and not any(PERIOD.fullmatch(str(k)) for k in raw) else f"{TAG}all"
 
 
