@@ -84,8 +84,10 @@ def capital_recovery_factor(rate_per_year: ArrayLike, life_years: ArrayLike) -> 
         require("rate_per_year", rate_per_year, 0), require("life_years", life_years, 0, open_low=True)
     )
     finite = np.where(np.isinf(life), 1.0, life)
-    factor = np.where(np.isinf(life), rate, npf.pmt(rate, finite, -1.0))
-    return plain(factor)
+    # Below 1e-6 the closed form loses digits to cancellation; its first-order expansion does not.
+    small = rate < 1e-6
+    closed = npf.pmt(np.where(small, 0.0, rate), finite, -1.0) * np.where(small, 1 + rate * (finite + 1) / 2, 1.0)
+    return plain(np.where(np.isinf(life), rate, closed))
 
 
 def annuity_per_year(
