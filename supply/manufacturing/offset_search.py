@@ -9,6 +9,8 @@ offsets instead.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import numpy.typing as npt
 
@@ -25,6 +27,7 @@ _CHUNK = 2_000_000
 Pair = tuple[float, float]
 
 
+@lru_cache(maxsize=2048)
 def best_offset(die: Pair, pitch: Pair, radius: float, barred: Pair | None = None) -> tuple[FloatArray, FloatArray]:
     """Lower left corners of the dies at the best offset.
 
@@ -44,7 +47,10 @@ def best_offset(die: Pair, pitch: Pair, radius: float, barred: Pair | None = Non
     counts = _counts(candidates, base, die, radius, barred)
     x, y = (base + candidates[int(np.argmax(counts))]).T
     inside = _fits(x, y, die, radius, barred)
-    return x[inside], y[inside]
+    found = x[inside], y[inside]
+    for axis in found:
+        axis.setflags(write=False)  # the result is cached
+    return found
 
 
 def _lattice(pitch: Pair, radius: float) -> FloatArray:

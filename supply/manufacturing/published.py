@@ -59,8 +59,8 @@ _WORDS = {
     ),
     "b200": (
         "Near half of the gap is memory: the estimate has 2,900 USD for 192 GB, 15 USD per GB, while the stack prices "
-        "in the facts give about 10 in mid-2025. The rest is 1,000 USD of yield loss against ours at the CoWoS-L yield of "
-        "mid-2025 (it would be higher at the ramp yields of 2024), and 500 USD of other cost without detail."
+        "in the facts give about 10 in mid-2025. The rest is 1,000 USD of yield loss against ours at the CoWoS-L yield "
+        "of mid-2025 (it would be higher at the ramp yields of 2024), and 500 USD of other cost without detail."
     ),
     "mi300x": (
         "Logic, memory and packaging agree within a tenth, although the estimate counts 1,725 mm2 of silicon and the "

@@ -42,11 +42,13 @@ def _nodes(model: str, alpha: float, layers: int, nodes: int) -> tuple[FloatArra
     if model == "poisson" or (model == "negative_binomial" and np.isposinf(alpha)):
         return np.array([float(layers)]), np.array([1.0])
     if model in ("murphy", "rectangular"):
-        points, weights = np.polynomial.legendre.leggauss(nodes)
-        spread = points + 1.0
-        return spread, weights / 2.0 if model == "rectangular" else weights * (1.0 - np.abs(points))
+        points, weights = np.polynomial.legendre.leggauss(nodes // 2)
+        rising = (points + 1.0) / 2.0  # two halves, as the triangle has a kink at its mean
+        spread = np.concatenate([rising, rising + 1.0])
+        height = np.full(nodes // 2 * 2, 0.5) if model == "rectangular" else 1.0 - np.abs(spread - 1.0)
+        return spread, np.concatenate([weights, weights]) / 2.0 * height
     if model == "moore":
-        return _levy(8 * nodes)
+        return _levy(3 * nodes)
     shape = 1.0 if model in ("seeds", "bose_einstein") else alpha
     points, weights = _gamma(shape * layers, nodes)
     return points / shape, weights
