@@ -278,9 +278,11 @@ def cost_tables(
     by_sku: dict[str, list[tuple[CostChoice, HourCost]]] = {}
     for choice in choices:
         try:
-            by_sku.setdefault(choice.sku, []).append((choice, hour_cost(choice)))
+            hour = hour_cost(choice)
         except ValueError as problem:
             tables.problems.append({"sku": choice.sku, "period": choice.period, "reason": str(problem)})
+            continue
+        by_sku.setdefault(choice.sku, []).append((choice, hour))
     for sku, hours in by_sku.items():
         for model in map(_as_model, models):
             point = token_point(model, sku, hours[0][1].use, engine)
