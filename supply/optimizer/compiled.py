@@ -116,7 +116,26 @@ class Compiled:
         finally:
             if len(engine.matrix.integer):
                 engine.release_integers()
-        return Solution(self, dict(self.values), self.theta.copy(), plan, y, proof, engine.highs.getBasis())
+        return Solution(self, dict(self.values), self.theta.copy(), plan, y, proof, engine.highs.getBasis(), x)
+
+    def restore(self, solution: Solution) -> None:
+        """Numbers and basis of an earlier solution, as a start for re-solves close to it."""
+        self.changed |= {p for p, array in solution.values.items() if array is not self.network.values.get(p)}
+        self.context.table.values.numbers = dict(solution.values)
+        self.theta = solution.theta.copy()
+        self.engine.edit(self.theta)
+        self.engine.set_row_bounds(*self.engine.nominal_rows())
+        self.engine.restore_basis(solution.basis)
+
+    def hold_plan(self, solution: Solution) -> bool:
+        """Fix integer columns at a solution's plan (prices *given the plan*); False where there are none."""
+        columns = self.engine.matrix.integer
+        if not len(columns):
+            return False
+        lower, upper = self.engine.col_lower.copy(), self.engine.col_upper.copy()
+        lower[columns] = upper[columns] = np.rint(solution.x[columns])
+        self.engine.set_col_bounds(lower, upper)
+        return True
 
     def _judge(self, status: HighsModelStatus) -> None:
         if status == HighsModelStatus.kOptimal:

@@ -6,11 +6,12 @@ from typing import Any, cast
 
 import highspy
 import numpy as np
-from highspy import Highs, HighsLp, HighsModelStatus, MatrixFormat, ObjSense
+from highspy import HighsLp, HighsModelStatus, MatrixFormat, ObjSense
 
 from supply.network import Array
 from supply.optimizer.errors import SolveError
 from supply.optimizer.matrix import Matrix
+from supply.optimizer.quiet import quiet_highs
 
 SIMPLEX_ROWS = 3000
 """Up to this many rows the first solve uses simplex, above it interior point with crossover (measured boundary)."""
@@ -27,8 +28,7 @@ class Engine:
         self.row_lower, self.row_upper = self._row_bounds(self.rhs)
         self.solver = solver
         self.first_basis: Any = None
-        self.highs = Highs()
-        self.highs.setOptionValue("output_flag", False)
+        self.highs = quiet_highs()
         self.highs.setOptionValue("simplex_dual_edge_weight_strategy", 1)
         self._pass()
 
@@ -107,14 +107,14 @@ class Engine:
         self.highs.setOptionValue("solver", self._algorithm(has_basis))
         self.highs.run()
         status = self.highs.getModelStatus()
-        if status == HighsModelStatus.kUnboundedOrInfeasible or (
-            has_basis and status not in (HighsModelStatus.kOptimal, HighsModelStatus.kInfeasible)
-        ):
-            status = self._again()
-        return cast(HighsModelStatus, status)
+        if status == HighsModelStatus.kOptimal:
+            return cast(HighsModelStatus, status)
+        if has_basis:  # a basis that became singular is no verdict: start from nothing
+            return self.run(warm=False)
+        return self._without_presolve() if status != HighsModelStatus.kInfeasible else status
 
-    def _again(self) -> HighsModelStatus:
-        """Second attempt from nothing, simplex without presolve: tells infeasible from unbounded."""
+    def _without_presolve(self) -> HighsModelStatus:
+        """Simplex without presolve: tells infeasible from unbounded."""
         self.highs.clearSolver()
         self.highs.setOptionValue("presolve", "off")
         self.highs.setOptionValue("solver", "simplex")

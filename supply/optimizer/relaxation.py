@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from highspy import Highs, HighsLp, HighsModelStatus, MatrixFormat
+from highspy import HighsLp, HighsModelStatus, MatrixFormat
 
 from supply.network import Array
 from supply.optimizer.errors import InfeasibleError, Relaxation, UnboundedError
+from supply.optimizer.quiet import quiet_highs
 
 if TYPE_CHECKING:
     from supply.optimizer.compiled import Compiled
@@ -97,8 +98,7 @@ def _elastic(compiled: Compiled, soft: list[int]) -> Array | None:
     lp.a_matrix_.start_ = np.concatenate([matrix.start, last + 1 + np.arange(len(soft))]).astype(np.int32)
     lp.a_matrix_.index_ = np.concatenate([matrix.index, np.array(soft, dtype=np.int32)])
     lp.a_matrix_.value_ = np.concatenate([engine.data, sign])
-    highs = Highs()
-    highs.setOptionValue("output_flag", False)
+    highs = quiet_highs()
     highs.passModel(lp)
     highs.run()
     if highs.getModelStatus() != HighsModelStatus.kOptimal:

@@ -84,6 +84,7 @@ class Solution:
     y: Array
     evidence: Evidence
     basis: Any
+    vertex: Array | None = None
     status: str = "optimal"
     notes: list[str] = field(default_factory=list)
 

@@ -1,0 +1,357 @@
+"""What limits the chain, what one more unit is worth, and what would limit it next.
+
+    report(solution) -> BottleneckReport        binding rows with price, range, +1 % gains, next binding, rents, limits
+    embodied(solution) -> Embodied              a[r, s], for translation into $/GPU-hour, $/Mtoken, $/task
+
+A price is the value to the marginal user at fixed product values, in money of its period; it is not what anyone pays.
+Prices are shown where the limit is positive, something uses it and the rent exceeds 1 % of the largest of the period.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from supply.network import Array
+from supply.optimizer.embodied import Embodied, embodied
+from supply.optimizer.evidence import matrix_of
+from supply.optimizer.prices import Perturbed, PriceError
+from supply.optimizer.solution import Solution
+from supply.optimizer.tables import finished_material
+
+__all__ = [
+    "Binding",
+    "BottleneckReport",
+    "Embodied",
+    "embodied",
+    "limits",
+    "next_binding",
+    "rents_by_owner",
+    "report",
+    "stranded",
+]
+
+RENT_SHARE = 0.01
+"""Rows with less than this share of the largest rent of their period are not shown."""
+GIVES_WAY = 0.05
+"""A limit has given way to the next one when its price has fallen below this share."""
+GROWTH_STEPS = (0.01, 0.05, 0.2, 0.5, 1.0, 3.0)
+"""Relative rises of a limit at which the price is looked up, until it has fallen."""
+RIVALS = ("limit", "power", "contract_share_limit", "contract_greatest_limit", "demand_limit")
+"""Families of rows that may be the next to bind."""
+
+
+@dataclass(frozen=True)
+class Binding:
+    """One binding row of one period; money in USD of the period (`objective: value`), else objective units."""
+
+    resource: str
+    title: str
+    stage: str
+    region: str
+    owner: str
+    unit: str
+    period: str
+    t: int
+    capacity: float
+    utilisation: float
+    price: float
+    price_low: float
+    price_high: float
+    lasting_price: float
+    rent: float
+    plus_1_percent: dict[str, float] | None = None
+    next_resource: str | None = None
+    next_at: float | None = None
+
+    @property
+    def is_range(self) -> bool:
+        """True where the price is an interval wider than 1 % (a kink of the optimum): print the range."""
+        return self.price_high - self.price_low > 0.01 * max(abs(self.price), abs(self.price_high))
+
+
+@dataclass
+class BottleneckReport:
+    """Binding rows in order of period and rent, with what goes around them."""
+
+    bindings: list[Binding]
+    unit: str
+    notes: list[str] = field(default_factory=list)
+
+    def of(self, period: str) -> list[Binding]:
+        """Binding rows of one period, largest rent first."""
+        return [b for b in self.bindings if b.period == period]
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """All binding rows as a frame; gains as columns finished, energised, h100e."""
+        records = []
+        for b in self.bindings:
+            record: dict[str, Any] = {k: v for k, v in vars(b).items() if k != "plus_1_percent"}
+            records.append(record | {f"plus_1_percent_{k}": v for k, v in (b.plus_1_percent or {}).items()})
+        return pd.DataFrame(records)
+
+
+def report(
+    solution: Solution,
+    periods: Iterable[str] | None = None,
+    *,
+    ranges: bool = True,
+    gains: bool = True,
+    next_for: int = 1,
+) -> BottleneckReport:
+    """Bottleneck report of the named periods (default all reported ones).
+
+    `ranges`: check every price by finite differences both ways; `gains`: re-solve with the limit up by 1 % in its
+    period; `next_for`: for how many rows of each period (by rent) the next binding row is searched.
+    Raises `PriceError` where a dual lies outside its finite differences.
+
+    >>> from supply.network_examples import course_11_1
+    >>> from supply.optimizer.compiled import optimize
+    >>> [(b.resource, b.price, b.plus_1_percent["finished"]) for b in report(optimize(course_11_1())).bindings]
+    [('cowos', 1.0, 100.0)]
+    """
+    chosen = (
+        set(periods)
+        if periods is not None
+        else set(solution.network.horizon.labels()[: solution.network.horizon.periods])
+    )
+    shown = _shown(solution, chosen)
+    bindings, notes = [], []
+    with Perturbed(solution) as perturbed:
+        totals = Totals.of(solution)
+        for rank, row in shown:
+            i = _row(solution, row)
+            unit = _unit(solution, row.resource, row.t)
+            low = high = row.price
+            if ranges and solution.y[i] != 0:
+                try:
+                    found = perturbed.price_range(i)
+                    low, high = found.low * unit, found.high * unit
+                except PriceError as error:
+                    notes.append(f"{row.resource} in {row.period}: {error}")
+                    low, high = np.nan, np.nan
+            gain = totals.gain(perturbed, [i]) if gains else None
+            following = next_binding(perturbed, i) if rank < next_for and row.price > 0 else (None, None)
+            bindings.append(_binding(row, low, high, gain, following))
+    if notes:
+        raise PriceError("; ".join(notes))
+    if len(solution.compiled.engine.matrix.integer):
+        notes.append("prices hold given the plan of lumpy expansions")
+    return BottleneckReport(bindings, solution.objective_unit, notes)
+
+
+def _binding(row: Any, low: float, high: float, gain: dict[str, float] | None, following: tuple[Any, Any]) -> Binding:
+    return Binding(
+        row.resource, row.title, row.stage, row.region, row.owner, row.unit, row.period, int(row.t),
+        float(row.capacity), float(row.utilisation), float(row.price), float(low), float(high),
+        float(row.lasting_price), float(row.rent), gain, *following,
+    )  # fmt: skip
+
+
+def _shown(solution: Solution, periods: set[str]) -> list[tuple[int, Any]]:
+    """(rank in its period, table row) of the rows that are worth printing."""
+    table = solution.resources
+    table = table[table.period.isin(periods) & (table.capacity > 0) & (table.used > 0)]
+    power = table.resource.map(lambda r: solution.network.resources[r].is_power)
+    full = table.utilisation >= 1 - 1e-6
+    worth = np.where(power, np.maximum(table.rent, table.lasting_price * table.capacity * 1e-3), table.rent)
+    table = table.assign(worth=np.where(full, worth, 0.0))
+    largest = table.groupby("t").worth.transform("max")
+    table = table[(table.worth > RENT_SHARE * largest) & (table.worth > 0)]
+    table = table.sort_values(["t", "worth"], ascending=[True, False])
+    return [(rank, row) for _, group in table.groupby("t") for rank, row in enumerate(group.itertuples())]
+
+
+def _row(solution: Solution, row: Any) -> int:
+    name = "power" if solution.network.resources[row.resource].is_power else "limit"
+    return solution.structure.row[name, (row.resource, int(row.t))]
+
+
+def _unit(solution: Solution, resource: str, t: int) -> float:
+    return float(solution.worth / solution.structure.natural[resource] / solution.discount[t])
+
+
+@dataclass
+class Totals:
+    """Weights that turn primal values into finished, energised and H100-equivalent accelerators (reported periods)."""
+
+    weights: dict[str, Array]
+
+    @classmethod
+    def of(cls, solution: Solution) -> Totals:
+        """Weights for the compiled programme of a solution."""
+        network, engine = solution.network, solution.compiled.engine
+        length, periods = len(engine.matrix.columns), network.horizon.periods
+        weights = {name: np.zeros(length) for name in ("finished", "energised", "h100e")}
+        for j, (name, key) in enumerate(engine.matrix.columns):
+            if name == "energise" and key[-1] < periods:
+                weights["energised"][j] = solution.flow
+                ratio = solution.values.get(f"fleet.{key[0]}.h100e")
+                weights["h100e"][j] = solution.flow * (float(ratio[key[-1]]) if ratio is not None else 0.0)
+            elif name == "sold" and key[-1] < periods:
+                weights["finished"][j] = solution.flow
+        finals = {finished_material(network, s) for s in network.fleet}
+        rows = [solution.structure.row["balance", (m, t)] for m in sorted(finals) for t in range(periods)]
+        if rows:
+            started = np.array([name == "start" for name, _ in engine.matrix.columns])
+            matrix = matrix_of(engine, engine.matrix.coefficient.fill(solution.theta))[rows]
+            arrivals = np.asarray(np.maximum(matrix.toarray() * _sign(solution), 0.0).sum(axis=0)).ravel()
+            weights["finished"] += np.where(started, arrivals, 0.0) * solution.flow
+        return cls(weights)
+
+    def gain(self, perturbed: Perturbed, rows: list[int], factor: float = 1.01) -> dict[str, float]:
+        """Change of each total after the rows' limits are multiplied by `factor`."""
+        moved = perturbed.moved(rows, factor)[1]
+        change = {name: float(w @ (moved - perturbed.vertex)) for name, w in self.weights.items()}
+        return {name: 0.0 if abs(v) < 1e-6 * perturbed.solution.flow else round(v, 6) for name, v in change.items()}
+
+
+def _sign(solution: Solution) -> float:
+    from supply.optimizer.embodied import _inflow_positive
+
+    return 1.0 if _inflow_positive(solution.compiled.engine) else -1.0
+
+
+def next_binding(perturbed: Perturbed, row: int, rounds: int = 4) -> tuple[str | None, float | None]:
+    """Least relative rise of a limit at which its price falls below 5 %, and the resource whose rent rose most by then.
+
+    (None, None) where it still pays at four times the limit. The kink is sought where the tangents at both ends of the
+    interval meet (the optimum is concave in a limit), which is exact where there is one kink in between.
+    """
+    first, limit = float(perturbed.solution.y[row]), float(perturbed.upper[row])
+    below, above = (0.0, perturbed.objective, perturbed.solution.y), None
+    for step in GROWTH_STEPS:
+        objective, _, prices = perturbed.moved([row], 1 + step, chain=step > GROWTH_STEPS[0])
+        if prices[row] < GIVES_WAY * first:
+            above = (step, objective, prices)
+            break
+        below = (step, objective, prices)
+    if above is None:
+        return None, None
+    for _ in range(rounds):
+        slope_below, slope_above = below[2][row] * limit, above[2][row] * limit
+        kink = (above[1] - below[1] + slope_below * below[0] - slope_above * above[0]) / (slope_below - slope_above)
+        kink = float(np.clip(kink, below[0], above[0]))
+        if above[0] - kink <= 0.01 * above[0]:
+            above = (kink, above[1], above[2])
+            break
+        objective, _, prices = perturbed.moved([row], 1 + kink * (1 + 1e-6), chain=True)
+        if prices[row] < GIVES_WAY * first:
+            above = (kink, objective, prices)
+        else:
+            below = (kink, objective, prices)
+    return _risen(perturbed, row, above[2]), above[0]
+
+
+def _risen(perturbed: Perturbed, row: int, prices: Array) -> str | None:
+    """Resource whose rent rose most, another one than that of `row` where any did."""
+    names = perturbed.engine.matrix.rows
+    rivals = [i for i, (name, _) in enumerate(names) if i != row and name in RIVALS]
+    size = np.abs(np.where(np.isfinite(perturbed.upper), perturbed.upper, 0.0))
+    rise = (prices - perturbed.solution.y) * size
+    by_name: dict[str, float] = {}
+    for i in rivals:
+        by_name[names[i][1][0]] = by_name.get(names[i][1][0], 0.0) + float(rise[i])
+    risen = {name: amount for name, amount in by_name.items() if amount > 1e-9}
+    others = {name: amount for name, amount in risen.items() if name != names[row][1][0]} or risen
+    return max(others, key=lambda name: others[name]) if others else None
+
+
+def rents_by_owner(solution: Solution) -> pd.DataFrame:
+    """owner, period, t, rent: price x capacity of everything an owner holds, in money of the period."""
+    table = solution.resources
+    named = table.assign(owner=table.owner.where(table.owner != "", "unnamed"))
+    rents = pd.DataFrame(named.groupby(["owner", "period", "t"])["rent"].sum()).reset_index()
+    return rents.sort_values(["t", "rent"], ascending=[True, False])
+
+
+def fleet_mw(solution: Solution, x: Array | None = None) -> Array:
+    """Planning MW of the whole fleet at the end of each reported period."""
+    total = np.zeros(solution.network.horizon.periods)
+    x = solution.x if x is None else x
+    for (name, key), j in solution.structure.column.items():
+        if name == "fleet" and key[-1] < len(total):
+            kw = solution.values.get(f"fleet.{key[0]}.kw_planning")
+            total[key[-1]] += x[j] * solution.flow * (float(kw[key[-1]]) if kw is not None else 0.0) / 1000.0
+    return total
+
+
+def limits(solution: Solution) -> pd.DataFrame:
+    """Chip-limited against power-limited: fleet MW at period end as planned, without power rows, without chip rows.
+
+    period, t, built_mw, without_power_rows_mw, without_chip_rows_mw, power_limited_mw, chip_limited_mw. Flows mislead
+    (halls fill earlier), so the potentials are stocks. Power-limited chips are never made; they are not stranded.
+    """
+    names = solution.compiled.engine.matrix.rows
+    power = [i for i, (name, _) in enumerate(names) if name == "power"]
+    chips = [i for i, (name, _) in enumerate(names) if name == "limit"]
+    built = fleet_mw(solution)
+    with Perturbed(solution) as perturbed:
+        free = {}
+        for label, rows in (("power", power), ("chip", chips)):
+            objective, x, _ = perturbed.freed(rows)
+            free[label] = fleet_mw(solution, x) if np.isfinite(objective) else np.full(len(built), np.inf)
+    gap = free["power"] - free["chip"]
+    return pd.DataFrame(
+        {
+            "period": solution.network.horizon.labels()[: len(built)],
+            "t": np.arange(len(built)),
+            "built_mw": built,
+            "without_power_rows_mw": free["power"],
+            "without_chip_rows_mw": free["chip"],
+            "power_limited_mw": np.maximum(gap, 0.0),
+            "chip_limited_mw": np.maximum(-gap, 0.0),
+        }
+    )
+
+
+def stranded(solution: Solution, normal_periods: float = 1.0) -> pd.DataFrame:
+    """Finished packages, servers, racks beyond a normal pipeline while power binds: period, t, accelerators, mw.
+
+    Normal: what the next period takes, times `normal_periods`. Materials from the finished accelerator to the energised
+    one count, each in its own units (accelerators).
+    """
+    network, horizon = solution.network, solution.network.horizon
+    table = solution.resources
+    binds = set(table[(table.stage == "power") & (table.utilisation >= 1 - 1e-6)].t)
+    rows = []
+    chains = {s: _after(network, finished_material(network, s)) for s in network.fleet}
+    for t in range(horizon.periods):
+        count = mw = 0.0
+        for material in {m for chain in chains.values() for m in chain}:
+            stock = solution.column("stock", material)
+            takes = _takes(solution, material)
+            spare = max(0.0, stock[t] - normal_periods * takes[min(t + 1, horizon.length - 1)]) if t in binds else 0.0
+            users = [s for s, chain in chains.items() if material in chain]
+            kw = np.mean([solution.values[f"fleet.{s}.kw_planning"][t] for s in users]) if users else 0.0
+            count, mw = count + spare, mw + spare * kw / 1000.0
+        rows.append((horizon.labels()[t], t, count, mw))
+    return pd.DataFrame(rows, columns=["period", "t", "accelerators", "mw"])
+
+
+def _after(network: Any, material: str) -> set[str]:
+    """A material and everything that is made from it."""
+    found, front = {material}, [material]
+    while front:
+        m = front.pop()
+        for process in network.processes.values():
+            new = set(process.output) - found if m in process.input else set()
+            found |= new
+            front += new
+    return found
+
+
+def _takes(solution: Solution, material: str) -> Array:
+    network = solution.network
+    total = np.zeros(network.horizon.length)
+    for p in solution.compiled.context.layout.takers[material]:
+        total += solution.values[f"processes.{p}.input.{material}"] * solution.column("start", p)
+    for s, g in solution.compiled.context.layout.places:
+        if network.fleet[s].material == material:
+            total += solution.column("energise", s, g)
+    return total

@@ -1,0 +1,123 @@
+"""Prices of limits and their check: re-solves with a limit moved a little, both ways.
+
+The optimum is concave in a limit, so a valid price lies between the gain of +h and the loss of -h. A dual outside that
+interval is an error; an interval wider than 1 % is printed as a range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from highspy import HighsModelStatus
+
+from supply.network import Array
+from supply.optimizer.errors import SolveError
+
+if TYPE_CHECKING:
+    from supply.optimizer.solution import Solution
+
+STEP = 1e-4
+"""Relative move of a limit (halved once where the first interval is wide)."""
+WIDE = 0.01
+
+
+class PriceError(SolveError):
+    """A dual that lies outside its finite-difference interval."""
+
+
+@dataclass(frozen=True)
+class PriceRange:
+    """Price of a row in model units, with the gain of one more and the loss of one less."""
+
+    price: float
+    low: float
+    high: float
+
+    @property
+    def is_point(self) -> bool:
+        """True where the interval is within 1 % of the price."""
+        return self.high - self.low <= WIDE * max(abs(self.price), abs(self.high))
+
+
+class Perturbed:
+    """Re-solves near a solution: limits are moved in place and put back; each starts from the solution's basis."""
+
+    def __init__(self, solution: Solution) -> None:
+        self.solution = solution
+        self.engine = solution.compiled.engine
+        solution.compiled.restore(solution)
+        self._integers = solution.compiled.hold_plan(solution)
+        self.lower, self.upper = self.engine.nominal_rows()
+        self.objective = self._solve()
+        self.vertex = np.array(self.engine.highs.getSolution().col_value)
+        self.basis = self.engine.highs.getBasis()
+
+    def _solve(self) -> float:
+        if self.engine.run() != HighsModelStatus.kOptimal:
+            return -np.inf
+        return float(self.engine.highs.getObjectiveValue())
+
+    def moved(
+        self, rows: Iterable[int], factor: float = 1.0, add: float = 0.0, chain: bool = False
+    ) -> tuple[float, Array, Array]:
+        """Objective, primal values and row prices after `limit x factor + add` on some rows; -inf where infeasible.
+
+        `chain` starts from the basis of the move before (a search along one limit), not from the solution's.
+        """
+        index = np.fromiter(rows, dtype=np.int64)
+        lower, upper = self.lower.copy(), self.upper.copy()
+        lower[index], upper[index] = lower[index] * factor + add, upper[index] * factor + add
+        return self._with(lower, upper, chain)
+
+    def freed(self, rows: Iterable[int]) -> tuple[float, Array, Array]:
+        """The same with some rows without a limit."""
+        index = np.fromiter(rows, dtype=np.int64)
+        lower, upper = self.lower.copy(), self.upper.copy()
+        lower[index], upper[index] = -np.inf, np.inf
+        return self._with(lower, upper)
+
+    def _with(self, lower: Array, upper: Array, chain: bool = False) -> tuple[float, Array, Array]:
+        if not chain:
+            self.engine.restore_basis(self.basis)
+        self.engine.set_row_bounds(lower, upper)
+        objective = self._solve()
+        found = self.engine.highs.getSolution()
+        result = (objective, np.array(found.col_value), np.array(found.row_dual))
+        self.engine.set_row_bounds(self.lower, self.upper)
+        return result
+
+    def close(self) -> None:
+        """Put the engine back."""
+        self.engine.restore_basis(self.basis)
+        if self._integers:
+            self.engine.release_integers()
+
+    def __enter__(self) -> Perturbed:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def price_range(self, row: int) -> PriceRange:
+        """Price of a row with its finite differences. Raises `PriceError` where the dual lies outside."""
+        price = float(self.solution.y[row])
+        limit = self.upper[row] if np.isfinite(self.upper[row]) else self.lower[row]
+        low, high = self._differences(row, STEP * max(abs(float(limit)), 1e-6))
+        if high - low > WIDE * max(abs(price), abs(high)):
+            finer = self._differences(row, STEP / 2 * max(abs(float(limit)), 1e-6))
+            low, high = max(low, finer[0]), min(high, finer[1])
+        noise = 1e-6 * max(1.0, abs(price)) + 1e-9 * abs(self.objective) / (STEP * max(abs(float(limit)), 1e-6))
+        if not low - noise <= price <= high + noise:
+            name, key = self.engine.matrix.rows[row]
+            raise PriceError(
+                f"price of {name}{key} is {price:.9g}, outside its finite differences {low:.9g} to {high:.9g}"
+            )
+        return PriceRange(price, min(low, price), max(high, price))
+
+    def _differences(self, row: int, h: float) -> tuple[float, float]:
+        up = self.moved([row], add=h)[0]
+        down = self.moved([row], add=-h)[0]
+        return (up - self.objective) / h, (self.objective - down) / h
