@@ -10,6 +10,7 @@ import dataclasses
 import difflib
 import types
 import typing
+from datetime import date
 from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -61,7 +62,7 @@ def _load(path: Path, error: type[ValueError]) -> Any:
 def _convert(node: Any, kind: Any, where: str, error: type[ValueError]) -> Any:
     """`node` as `kind`: a dataclass, a tuple or mapping of them, or a plain value."""
     if isinstance(node, dict) and "fact" in node:
-        return _fact(node, where, error)
+        return _plain(_fact(node, where, error), kind)
     if kind is Any:
         return node
     origin = get_origin(kind)
@@ -76,9 +77,19 @@ def _convert(node: Any, kind: Any, where: str, error: type[ValueError]) -> Any:
         return _dataclass(node, kind, where, error)
     if origin is not None and isinstance(node, dict):
         return {k: _convert(v, get_args(kind)[1], f"{where}.{k}", error) for k, v in node.items()}
-    if kind is float and isinstance(node, int) and not isinstance(node, bool):
-        return float(node)
-    return node
+    return _plain(node, kind)
+
+
+def _plain(value: Any, kind: Any) -> Any:
+    """A scalar as the field wants it: whole numbers as floats or the reverse, ISO text as a date."""
+    options = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
+    if date in options and isinstance(value, str):
+        return date.fromisoformat(value)
+    if float in options and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if int in options and isinstance(value, float) and value == int(value):
+        return int(value)
+    return value
 
 
 def _dataclass(node: Any, kind: Any, where: str, error: type[ValueError]) -> Any:

@@ -14,7 +14,21 @@ from econ.usage import TokenUsage
 from econ.use_chain import UseChain
 from supply.paths import data_dir, data_file
 
-__all__ = ["Engine", "ServingPoint", "TokenCost", "Workload", "cheapest_point", "token_cost", "workload", "workloads"]
+__all__ = [
+    "Engine",
+    "NoFitError",
+    "ServingPoint",
+    "TokenCost",
+    "Workload",
+    "cheapest_point",
+    "token_cost",
+    "workload",
+    "workloads",
+]
+
+
+class NoFitError(TokenCostError):
+    """No layout of the model fits the accelerator; the message holds the engine's reason."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +157,7 @@ def cheapest_point(points: Iterable[ServingPoint], load: Workload) -> ServingPoi
     """
     candidates = list(points)
     if not candidates:
-        raise TokenCostError(f"no operating point for workload {load.name!r}: the model does not fit any layout tried")
+        raise NoFitError(f"no operating point for workload {load.name!r}: the model does not fit any layout tried")
     meeting = [p for p in candidates if load.admits(p.ttft_s, p.tpot_s)]
     if meeting:
         return max(meeting, key=lambda p: p.requests_per_s_per_accelerator)
