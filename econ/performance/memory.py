@@ -19,7 +19,18 @@ from econ.performance.memory_layout import Layout, expert_ranks, kv_share, stage
 from econ.performance.names import parse_model
 from supply.facts import catalog
 
-__all__ = ["Fit", "FitRow", "MemoryFitError", "fit", "gb", "kv_bytes", "least_devices", "max_tokens", "remaining_bytes"]
+__all__ = [
+    "Fit",
+    "FitRow",
+    "MemoryFitError",
+    "fit",
+    "gb",
+    "kv_bytes",
+    "kv_bytes_per_token",
+    "least_devices",
+    "max_tokens",
+    "remaining_bytes",
+]
 
 
 #: Tokens that one prefill step takes by default: the chunk of serving frameworks, and of local ones.
@@ -110,6 +121,18 @@ def least_devices(total_bytes: float, device_bytes: float, devices_per_node: int
     return -(-devices // devices_per_node) * devices_per_node
 
 
+def kv_bytes_per_token(
+    layers: ArrayLike, kv_heads: ArrayLike, head_dim: ArrayLike, bytes_per_value: ArrayLike = 2.0
+) -> NDArray[np.float64]:
+    """Bytes of keys and values that one token adds: layers x 2 x KV heads x head size x bytes. Accepts arrays.
+
+    >>> float(kv_bytes_per_token(80, 8, 128)), float(kv_bytes_per_token(80, 64, 128)) * 128000
+    (327680.0, 335544320000.0)
+    """
+    sizes = (np.asarray(x, float) for x in (layers, kv_heads, head_dim, bytes_per_value))
+    return np.asarray(2.0 * np.prod(np.broadcast_arrays(*sizes), axis=0))
+
+
 def kv_bytes(
     model: Architecture, tokens: ArrayLike, bytes_per_value: float = 2.0, block_tokens: int = 1
 ) -> NDArray[np.float64]:
@@ -129,9 +152,16 @@ def kv_bytes(
         raise MemoryFitError(f"{model.name}: lengths and bytes a value must not be negative")
     blocks = np.ceil(length / block_tokens) * block_tokens
     kept = np.minimum(blocks, model.window) if model.window else blocks
-    full = model.attention.count("full") * model.kv_values_per_token("full") * blocks
-    sliding = model.attention.count("sliding") * model.kv_values_per_token("sliding") * kept
-    return np.asarray((full + sliding) * bytes_per_value)
+    full, sliding = (_token_bytes(model, kind, bytes_per_value) for kind in ("full", "sliding"))
+    return np.asarray(full * blocks + sliding * kept)
+
+
+def _token_bytes(model: Architecture, kind: str, bytes_per_value: float) -> float:
+    """Bytes that one token adds over all layers of a kind; latent attention holds rank + rope once, not twice."""
+    layers = model.attention.count(kind)
+    if model.is_mla:
+        return layers * model.kv_values_per_token(kind) * bytes_per_value
+    return float(kv_bytes_per_token(layers, *model.head_shape(kind), bytes_per_value))
 
 
 def state_bytes(model: Architecture, bytes_per_value: float = 4.0) -> float:
@@ -147,12 +177,12 @@ def max_tokens(
     Raises:
         MemoryFitError: when the model keeps no cache that grows (its length is then limited by the model alone).
     """
-    growing = model.attention.count("full") * model.kv_values_per_token("full") * bytes_per_value * share
+    growing = _token_bytes(model, "full", bytes_per_value) * share
     fixed = float(kv_bytes(model, model.window or 0, bytes_per_value)) * share - growing * (model.window or 0)
     if growing <= 0:
         raise MemoryFitError(f"{model.name}: no layer's cache grows with the length, so memory does not limit it")
     inside = model.window or 0
-    sliding = model.attention.count("sliding") * model.kv_values_per_token("sliding") * bytes_per_value * share
+    sliding = _token_bytes(model, "sliding", bytes_per_value) * share
     length = (free_bytes - fixed) / growing
     if length < inside:
         length = free_bytes / (growing + sliding)
@@ -350,7 +380,11 @@ def _reason(case: _Case, left: float, weights: float, batch: int, context: int, 
             f"fits: {gb(left)} left of {gb(usable)} usable per device; up to {batch:,} sequences of "
             f"{case.tokens:,} tokens, or {case.batch:,} of {context:,}"
         )
-    way = f"; tensor parallel {least} fits" if least else "; no tensor-parallel degree of one scale-up domain fits it"
+    way = f"; tensor parallel {least} fits"
+    if not least:
+        whole = weights_per_device(case.model, case.stored, Layout()) + float(case.kv(case.tokens)) * case.batch
+        count = least_devices(whole, usable)
+        way = f"; no tensor-parallel degree of one scale-up domain fits it: {count:,} devices by capacity alone"
     if weights > usable:
         return f"does not fit: weights alone need {gb(weights)} per device of {gb(usable)} usable{way}"
     smaller = f"; up to {batch:,} sequences fit" if batch else "; not even one sequence fits"

@@ -62,8 +62,8 @@ def stage_share(layers: int, pp: int) -> float:
 
 
 def expert_ranks(layout: Layout) -> int:
-    """Ranks over which the experts of a layer are shared: the larger of EP and TP (experts cut by TP where EP is 1)."""
-    return max(layout.ep, layout.tp)
+    """Ranks over which the experts of a layer are shared: TP x DP (data-parallel attention spreads them over all)."""
+    return max(layout.ep, layout.tp * layout.dp)
 
 
 def kv_share(model: Architecture, layout: Layout) -> float:

@@ -13,7 +13,6 @@ __all__ = [
     "capacity_over_traffic",
     "decode_ceiling_tokens_per_s",
     "dense_over_active",
-    "expected_distinct_experts",
     "macs_per_operand",
     "movement_energy_j",
     "payload_bytes",
@@ -84,23 +83,6 @@ def dense_over_active(total_parameters: ArrayLike, active_parameters: ArrayLike)
 def capacity_over_traffic(model: Architecture) -> float:
     """`dense_over_active` of an architecture at batch 1."""
     return float(dense_over_active(model.total_parameters, model.active_parameters))
-
-
-def expected_distinct_experts(experts: ArrayLike, per_token: ArrayLike, tokens: ArrayLike, skew: float = 1.0) -> Array:
-    """Expected number of different experts that a step of tokens touches: E (1 - (1 - k/E)^(s T)), at least min(k, E).
-
-    Even routing has s = 1; real routing is skewed (0.6 to 0.85). Accepts arrays; saturates at E.
-
-    >>> round(float(expected_distinct_experts(128, 4, 1)), 6), round(float(expected_distinct_experts(128, 4, 32)), 1)
-    (4.0, 81.7)
-    """
-    _positive(experts=experts, per_token=per_token, tokens=tokens)
-    e, k, t = (np.asarray(x, float) for x in (experts, per_token, tokens))
-    if np.any(k > e):
-        raise TrafficError(f"{per_token!r} experts a token of only {experts!r}")
-    with np.errstate(divide="ignore"):
-        touched = e * -np.expm1(skew * t * np.log1p(-k / e))
-    return np.asarray(np.maximum(touched, np.minimum(k, e)))
 
 
 def macs_per_operand(side: ArrayLike) -> Array:

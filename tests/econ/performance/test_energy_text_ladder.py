@@ -125,28 +125,11 @@ def test_reuse_arithmetic():
     assert traffic.trips_saved(8) == 7
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.integers(1, 512), st.integers(1, 16), st.integers(1, 5000), st.floats(0.5, 1))
-def test_distinct_experts_saturate(experts, per_token, tokens, skew):
-    per_token = min(per_token, experts)
-    now = float(traffic.expected_distinct_experts(experts, per_token, tokens, skew))
-    assert per_token - 1e-9 <= now <= experts + 1e-9
-    assert now <= float(traffic.expected_distinct_experts(experts, per_token, tokens + 1, skew)) + 1e-9
-    assert now <= per_token * tokens + 1e-6
-
-
-def test_distinct_experts_against_a_draw():
-    rng = np.random.default_rng(7)
-    seen = [len(np.unique(np.concatenate([rng.choice(64, 4, replace=False) for _ in range(20)]))) for _ in range(300)]
-    assert float(traffic.expected_distinct_experts(64, 4, 20)) == pytest.approx(np.mean(seen), rel=0.02)
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda: traffic.payload_bytes(-1, 2), "must be positive"),
         (lambda: traffic.dense_over_active(1e9, 2e9), "exceed the total"),
-        (lambda: traffic.expected_distinct_experts(4, 8, 1), "only 4"),
         (lambda: traffic.trips_saved(0), "0 uses"),
         (lambda: traffic.cache_positions(-1, 2), "must not be negative"),
     ],
