@@ -21,7 +21,7 @@ from supply.manufacturing.packages import (
     packages_per_wafer,
     stitches,
 )
-from supply.manufacturing.products import SKUS, Product, ProductDie, die_bins, product, products
+from supply.manufacturing.products import SKUS, Product, ProductDie, die_bins, product, products, stack_yield_by_height
 from supply.manufacturing.published import component_shares, cost_against_published
 from supply.manufacturing.redundancy import bin_outputs, harvested_yield, parametric_yield
 from supply.manufacturing.sizing import (
@@ -35,6 +35,7 @@ from supply.manufacturing.sizing import (
 from supply.manufacturing.stacks import (
     MemoryStack,
     access_power_w,
+    implied_bond_yield,
     memory_stack,
     stack_cost_usd,
     stacks_per_wafer,
@@ -90,6 +91,7 @@ __all__ = [
     "growth",
     "harvested_yield",
     "hybrid_bond_yield",
+    "implied_bond_yield",
     "interposer_area_mm2",
     "interposer_yield",
     "learned",
@@ -107,6 +109,7 @@ __all__ = [
     "set_up_cost_usd",
     "split_saving",
     "stack_cost_usd",
+    "stack_yield_by_height",
     "stacks_per_wafer",
     "step_sum",
     "stitches",

@@ -72,21 +72,24 @@ def fit_learning(days: Sequence[date], values: Sequence[float], target: float | 
     months = np.array([(days[i] - epoch).days / DAYS_PER_MONTH for i in order])
     points = np.array([float(values[i]) for i in order])
     grid = np.geomspace(0.5, 120.0, 4001)
-    fits = [_linear(months, points, half, target) for half in grid]
-    best = int(np.argmin([fit[2] for fit in fits]))
-    start, end, squares = fits[best]
+    start, end, squares = _fits(0.5 ** (months / grid[:, None]), points, target)
+    best = int(np.argmin(squares))
     if best in (0, len(grid) - 1):
         raise ManufacturingError(
             f"values {list(values)} show no half-life between 0.5 and 120 months: give a target or more points"
         )
-    return LearningCurve(epoch, start, end, float(grid[best]), float(np.sqrt(squares / len(points))))
+    rms = float(np.sqrt(squares[best] / len(points)))
+    return LearningCurve(epoch, float(start[best]), float(end[best]), float(grid[best]), rms)
 
 
-def _linear(months: FloatArray, points: FloatArray, half: float, target: float | None) -> tuple[float, float, float]:
-    decay = 0.5 ** (months / half)
+def _fits(decay: FloatArray, points: FloatArray, target: float | None) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Start, target and squared error of the best line in each row of decays (one row a half-life)."""
     if target is not None:
-        gap = float(decay @ (points - target) / (decay @ decay))
-        return target + gap, target, float(np.sum((target + gap * decay - points) ** 2))
-    design = np.stack([decay, 1.0 - decay], axis=1)
-    solution, *_ = np.linalg.lstsq(design, points, rcond=None)
-    return float(solution[0]), float(solution[1]), float(np.sum((design @ solution - points) ** 2))
+        gap = decay @ (points - target) / (decay**2).sum(axis=1)
+        end = np.full(len(decay), target)
+    else:
+        centred = decay - decay.mean(axis=1, keepdims=True)
+        gap = centred @ points / (centred**2).sum(axis=1)
+        end = points.mean() - gap * decay.mean(axis=1)
+    error = end[:, None] + gap[:, None] * decay - points
+    return end + gap, end, (error**2).sum(axis=1)

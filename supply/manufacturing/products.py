@@ -11,14 +11,15 @@ from datetime import date
 import numpy as np
 
 from supply.facts import Catalog, FactError, catalog
-from supply.manufacturing.numeric import ManufacturingError
+from supply.manufacturing.numeric import FloatArray, ManufacturingError, Numbers
 from supply.manufacturing.packages import interposer_area_mm2, packages_per_wafer
 from supply.manufacturing.product_specs import MEMORIES, NODES, SPECS, DieSpec, ProductSpec
 from supply.manufacturing.redundancy import harvested_yield
+from supply.manufacturing.stacks import implied_bond_yield, memory_stack
 from supply.manufacturing.wafer import FIELD_MM, dies_per_shot, gross_dies
 from supply.manufacturing.yield_models import die_yield
 
-__all__ = ["SKUS", "Product", "ProductDie", "die_bins", "product", "products"]
+__all__ = ["SKUS", "Product", "ProductDie", "die_bins", "product", "products", "stack_yield_by_height"]
 
 SKUS = tuple(SPECS)
 """Accelerators that `product` knows."""
@@ -54,8 +55,10 @@ class ProductDie:
 
 @dataclass(frozen=True)
 class Product:
-    """Manufacturing view of an accelerator on a day. `trace` maps each field to fact or series ids, `flags` lists
-    assumptions.
+    """Manufacturing view of an accelerator on a day.
+
+    `hbm_stack_yield` runs from DRAM die started to good stack. `trace` maps each field to fact or series ids, and
+    `flags` lists assumptions in words.
     """
 
     sku: str
@@ -72,6 +75,7 @@ class Product:
     hbm_stacks: int
     hbm_gb_per_stack: float
     hbm_stack_yield: float
+    hbm_bond_yield: float
     hbm_dies_per_wafer: int
     trace: Mapping[str, tuple[str, ...]] = field(repr=False)
     flags: tuple[str, ...] = ()
@@ -168,9 +172,9 @@ def _die(spec: DieSpec, facts: Catalog, day: date, trace: dict[str, tuple[str, .
     node = NODES[spec.node]
     area, density = facts[spec.area].number, level(facts, node.defect_density, day)
     gross = placed_dies(area)
-    alpha, line = facts["asm_yield_alpha"].number, facts["asm_line_yield"].number
-    full = float(np.asarray(die_yield(area, density, alpha=alpha)))
-    serving = full if spec.harvest is None else harvest(spec, area, density, alpha, facts)
+    line = facts["asm_line_yield"].number
+    full = float(np.asarray(die_yield(area, density, alpha=facts["asm_yield_alpha"].number)))
+    serving = float(np.asarray(serving_share(spec, area, density, facts)))
     harvest_facts = (spec.harvest.present, spec.harvest.active, "asm_block_area_share_gpu") if spec.harvest else ()
     trace[f"dies.{spec.name}.count"] = (spec.count,)
     trace[f"dies.{spec.name}.area_mm2"] = (spec.area,)
@@ -196,17 +200,33 @@ def placed_dies(area_mm2: float) -> int:
     return count
 
 
-def harvest(
-    spec: DieSpec, area: float, density: float, alpha: float, facts: Catalog, block_share: float | None = None
-) -> float:
-    """Share of dies with enough good blocks and nothing else bad."""
-    assert spec.harvest is not None
-    present = round(facts[spec.harvest.present].number / spec.harvest.dies)
-    active = round(facts[spec.harvest.active].number / spec.harvest.dies)
-    share = facts["asm_block_area_share_gpu"].number if block_share is None else block_share
+def serving_share(
+    spec: DieSpec, area_mm2: Numbers, defects_per_cm2: Numbers, facts: Catalog, block_share: Numbers | None = None
+) -> float | FloatArray:
+    """Share of dies that serve the product: free of defects, or with enough good blocks where it has spare ones."""
+    alpha = facts["asm_yield_alpha"].number
+    if spec.harvest is None:
+        return die_yield(area_mm2, defects_per_cm2, alpha=alpha)
+    present, active = (round(facts[n].number / spec.harvest.dies) for n in (spec.harvest.present, spec.harvest.active))
     bins = {"serving": present - active}
-    shares = harvested_yield(area * share / present, present, bins, area * (1 - share), density, alpha=alpha)
-    return float(np.asarray(shares["serving"]))
+    return block_bins(area_mm2, present, bins, defects_per_cm2, facts, block_share)["serving"]
+
+
+def block_bins(
+    area_mm2: Numbers,
+    present: int,
+    bad_allowed: Mapping[str, int],
+    defects_per_cm2: Numbers,
+    facts: Catalog,
+    block_share: Numbers | None = None,
+) -> dict[str, float | FloatArray]:
+    """Bins of a die of which the share of area in the facts (or the one given) is repeated blocks."""
+    area = np.asarray(area_mm2, dtype=np.float64)
+    share = np.asarray(facts["asm_block_area_share_gpu"].number if block_share is None else block_share)
+    alpha = facts["asm_yield_alpha"].number
+    return harvested_yield(
+        area * share / present, present, bad_allowed, area * (1.0 - share), defects_per_cm2, alpha=alpha
+    )
 
 
 def die_bins(
@@ -230,34 +250,57 @@ def die_bins(
     present = round(facts[lead.harvest.present].number / lead.harvest.dies)
     if above := {k: v for k, v in active_blocks.items() if v > present}:
         raise ManufacturingError(f"bins {above} need more than the {present} blocks of a {lead.name} die")
-    die, share = base.dies[0], facts["asm_block_area_share_gpu"].number
-    shares = harvested_yield(
-        die.area_mm2 * share / present,
-        present,
-        {name: present - need for name, need in active_blocks.items()},
-        die.area_mm2 * (1.0 - share),
-        die.defects_per_cm2,
-        alpha=facts["asm_yield_alpha"].number,
-    )
+    die = base.dies[0]
+    allowed = {name: present - need for name, need in active_blocks.items()}
+    shares = block_bins(die.area_mm2, present, allowed, die.defects_per_cm2, facts)
     return {name: float(np.asarray(value)) for name, value in shares.items()}
 
 
 def _memory(
     spec: ProductSpec, facts: Catalog, day: date, trace: dict[str, tuple[str, ...]]
-) -> tuple[int, int, float, float, int]:
+) -> tuple[int, int, float, float, float, int]:
     kind = MEMORIES[spec.memory]
     stacks, per_die = round(facts[spec.stacks].number), facts[kind.gb_per_die].number
     wanted = facts[spec.stack_gb].number if spec.stack_gb else facts[spec.capacity].number / stacks
     height = int(np.ceil(wanted / per_die - 1e-9))
-    series, nearest = stack_yield_series(spec.memory, height)
-    quoted = level(facts, series, day) ** (height / nearest)
+    series, _ = stack_yield_series(spec.memory, height)
+    bond, overall = _stack_yield(spec.memory, height, facts, day)
     area = facts[kind.die_area].number
     trace["hbm_stacks"] = (spec.stacks,)
     trace["hbm_gb_per_stack"] = (spec.stack_gb or spec.capacity, kind.gb_per_die)
     trace["hbm_height"] = (kind.gb_per_die, spec.capacity)
     trace["hbm_stack_yield"] = (series,)
+    trace["hbm_bond_yield"] = (series, "asm_hbm_dram_yield", "asm_probe_coverage", "asm_hbm_base_quality")
     trace["hbm_dies_per_wafer"] = (kind.die_area,)
-    return height, stacks, height * per_die, quoted, gross_dies(area**0.5, area**0.5)
+    return height, stacks, height * per_die, overall, bond, gross_dies(area**0.5, area**0.5)
+
+
+def _stack_yield(memory: str, height: int, facts: Catalog, day: date) -> tuple[float, float]:
+    """Bond yield of a layer that fits the quoted stack yield, and the yield from die to stack of a height with it."""
+    series, quoted_height = stack_yield_series(memory, height)
+    dram, probe = facts["asm_hbm_dram_yield"].number, facts["asm_probe_coverage"].number
+    base = facts["asm_hbm_base_quality"].number
+    bond = implied_bond_yield(level(facts, series, day), quoted_height, dram, probe, base)
+    started = memory_stack(height, dram, probe, bond, base).dies_started_per_good_stack
+    return float(np.asarray(bond)), float(height / np.asarray(started))
+
+
+def stack_yield_by_height(
+    memory: str, on: date, heights: tuple[int, ...] = (8, 12, 16), cat: Catalog | None = None
+) -> dict[int, float]:
+    """Yield from DRAM die to good stack by height, at the bond yield that fits the nearest quoted height; figure data.
+
+    Raises:
+        ManufacturingError: for an unknown memory generation.
+
+    >>> yields = stack_yield_by_height("hbm3e", date(2025, 12, 31))
+    >>> yields[8] > yields[12] > yields[16]
+    True
+    """
+    if memory not in MEMORIES:
+        raise ManufacturingError(f"memory {memory!r} is not known; choose one of {', '.join(MEMORIES)}")
+    facts = catalog() if cat is None else cat
+    return {height: _stack_yield(memory, height, facts, on)[1] for height in heights}
 
 
 def stack_yield_series(memory: str, height: int) -> tuple[str, int]:

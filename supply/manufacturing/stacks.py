@@ -8,10 +8,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from supply.manufacturing.numeric import FloatArray, Numbers, positive, share, unwrap
+from supply.manufacturing.numeric import FloatArray, ManufacturingError, Numbers, positive, share, unwrap
 from supply.manufacturing.testing import tested
 
-__all__ = ["MemoryStack", "access_power_w", "memory_stack", "stack_cost_usd", "stacks_per_wafer", "trade_ratio"]
+__all__ = [
+    "MemoryStack",
+    "access_power_w",
+    "implied_bond_yield",
+    "memory_stack",
+    "stack_cost_usd",
+    "stacks_per_wafer",
+    "trade_ratio",
+]
 
 BITS_PER_BYTE = 8
 
@@ -79,6 +87,32 @@ def memory_stack(
         test.escape_share,
         unwrap(shipped),
     )
+
+
+def implied_bond_yield(
+    quoted_yield: Numbers, dies: Numbers, die_yield: Numbers, probe_coverage: Numbers, base_yield: Numbers
+) -> float | FloatArray:
+    """Bond yield of a layer that makes `memory_stack` turn dies into good stacks at a quoted overall yield.
+
+    Quoted yields run from DRAM die started to good stack: dies / quoted = dies started per good stack. So bond ** dies
+    = quoted / (probe pass rate x q ** dies x base yield). With it the same process gives the yield of other heights.
+
+    Raises:
+        ManufacturingError: when the quoted yield is above what perfect bonds could reach with these dies.
+
+    >>> bond = implied_bond_yield(0.82, 8, 0.88, 0.98, 0.99)
+    >>> round(8 / memory_stack(8, 0.88, 0.98, bond, 0.99).dies_started_per_good_stack, 6)
+    0.82
+    """
+    height, quoted = positive("dies", dies), share("quoted_yield", quoted_yield)
+    perfect = memory_stack(dies, die_yield, probe_coverage, 1.0, base_yield)
+    needed = quoted * np.asarray(perfect.dies_started_per_good_stack) / height
+    if np.any(needed > 1.0):
+        raise ManufacturingError(
+            f"a quoted stack yield of {float(np.max(quoted)):g} is above what dies of yield {die_yield!r} allow: "
+            "raise the die yield, or read the quote as the yield of stacking alone"
+        )
+    return unwrap(needed ** (1.0 / height))
 
 
 def stacks_per_wafer(

@@ -30,8 +30,8 @@ def tested(yield_fraction: Numbers, coverage: Numbers) -> Tested:
     (0.82, 0.0244)
     """
     good, caught = share("yield_fraction", yield_fraction), share("coverage", coverage, zero=True)
-    passed = 1.0 - (1.0 - good) * caught
-    return Tested(unwrap(passed), unwrap(np.maximum(1.0 - good / passed, 0.0)))
+    missed = (1.0 - good) * (1.0 - caught)  # the same pass rate and escapes, without cancellation at tiny yields
+    return Tested(unwrap(good + missed), unwrap(missed / (good + missed)))
 
 
 def tester_cost_usd(
@@ -68,6 +68,11 @@ def burn_in(yield_fraction: Numbers, weak_share: Numbers, caught: Numbers = 1.0)
     weak, removed = share("weak_share", weak_share, zero=True), share("caught", caught, zero=True)
     passed = 1.0 - good * weak * removed
     return Tested(unwrap(passed), unwrap(1.0 - good * (1.0 - weak) / passed))
+
+
+# pytest takes names that start with "test" for tests wherever they are imported; these two are not.
+tested.__test__ = False  # type: ignore[attr-defined]
+tester_cost_usd.__test__ = False  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,7 @@ from supply.facts import Catalog, catalog
 from supply.manufacturing.cost import DiePart, MemoryPart, Unit, Waterfall, good_unit_cost
 from supply.manufacturing.numeric import FloatArray, ManufacturingError, Numbers
 from supply.manufacturing.product_specs import MEMORIES, NODES, SPECS, DieSpec, ProductSpec
-from supply.manufacturing.products import PACKAGE_YIELDS, level, placed_dies, product
-from supply.manufacturing.redundancy import harvested_yield
-from supply.manufacturing.yield_models import die_yield
+from supply.manufacturing.products import PACKAGE_YIELDS, level, placed_dies, product, serving_share
 
 __all__ = ["UnitCost", "central_unit", "unit_cost"]
 
@@ -167,7 +165,7 @@ class _Inputs:
 
     def _die(self, die: DieSpec) -> DiePart:
         node = NODES[die.node]
-        area, density, alpha = self.facts[die.area].number, self.take(node.defect_density), self._alpha()
+        area = self.facts[die.area].number
         # Gross dies are placed at the central area; a drawn area scales them.
         scaled = placed_dies(area) * area / self.take(die.area)
         self.note(f"dies.{die.name}.probe_coverage", "asm_probe_coverage")
@@ -177,25 +175,16 @@ class _Inputs:
             self._count(die),
             self.take(node.wafer_price),
             scaled,
-            np.clip(self._yield(die, density, alpha), 1e-6, 1.0),
+            np.clip(self._yield(die), 1e-6, 1.0),
             self.take("asm_line_yield", 1.0),
             self.take("asm_probe_coverage", 1.0),
             self.take("asm_probe_usd_per_die") * np.minimum(1.0, area / 800.0),
         )
 
-    def _alpha(self) -> float:
-        return self.facts["asm_yield_alpha"].number
-
-    def _yield(self, die: DieSpec, density: FloatArray, alpha: float) -> FloatArray:
-        area = self.take(die.area)
-        if die.harvest is None:
-            return np.asarray(die_yield(area, density, alpha=alpha))
-        present = round(self.facts[die.harvest.present].number / die.harvest.dies)
-        active = round(self.facts[die.harvest.active].number / die.harvest.dies)
-        share = self.take("asm_block_area_share_gpu", 0.95)
-        bins = {"serving": present - active}
-        shares = harvested_yield(area * share / present, present, bins, area * (1 - share), density, alpha=alpha)
-        return np.asarray(shares["serving"])
+    def _yield(self, die: DieSpec) -> FloatArray:
+        density = self.take(NODES[die.node].defect_density)
+        share = self.take("asm_block_area_share_gpu", 0.95) if die.harvest else None
+        return np.asarray(serving_share(die, self.take(die.area), density, self.facts, share))
 
     def _memory(self, memory_gb: float) -> MemoryPart:
         kind = MEMORIES[self.spec.memory]

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Literal, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from supply.manufacturing.numeric import FloatArray, ManufacturingError, Numbers, positive, unwrap
 from supply.manufacturing.offset_search import best_offset
@@ -122,7 +123,7 @@ def gross_dies(
     *,
     field_mm: tuple[float, float] | None = ...,
     full_shots: bool = ...,
-) -> int | float | FloatArray: ...
+) -> int | float | FloatArray | npt.NDArray[np.int_]: ...
 def gross_dies(
     die_width_mm: Numbers,
     die_height_mm: Numbers,
@@ -133,7 +134,7 @@ def gross_dies(
     *,
     field_mm: tuple[float, float] | None = None,
     full_shots: bool = False,
-) -> int | float | FloatArray:
+) -> int | float | FloatArray | npt.NDArray[np.int_]:
     """Whole dies on a wafer: `placed` on a grid at the best offset (exact count), or the closed `formula` (a float).
 
     Args:
@@ -168,7 +169,7 @@ def gross_dies(
         return _count(*(float(v) for v in inputs), field, full_shots)
     rows = np.stack([v.ravel() for v in inputs], axis=1)
     distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
-    counts = np.array([_count(*row.tolist(), field, full_shots) for row in distinct], dtype=np.float64)
+    counts = np.array([_count(*row.tolist(), field, full_shots) for row in distinct])
     return counts[inverse.ravel()].reshape(inputs[0].shape)
 
 

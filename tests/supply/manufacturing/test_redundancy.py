@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from supply.manufacturing import ManufacturingError, bin_outputs, die_yield, harvested_yield, parametric_yield
 from supply.manufacturing.rate_mixture import sample_rates
 
@@ -31,9 +32,7 @@ def test_inclusion_exclusion_oracle_for_poisson_and_seeds():
     n, block, other, density = 8, Fraction(20), Fraction(100), Fraction(1, 500)  # per mm2
 
     def exactly(k):
-        terms = [
-            (-1) ** j * comb(k, j) * 1 / (1 + density * ((n - k + j) * block + other)) for j in range(k + 1)
-        ]
+        terms = [(-1) ** j * comb(k, j) * 1 / (1 + density * ((n - k + j) * block + other)) for j in range(k + 1)]
         return comb(n, k) * sum(terms)
 
     ours = harvested_yield(20.0, 8, {"full": 0, "two": 2}, 100.0, 0.2, model="seeds")

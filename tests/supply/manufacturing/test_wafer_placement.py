@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from supply.manufacturing import (
     ManufacturingError,
     Panel,
@@ -51,7 +52,9 @@ def test_trap_edge_and_scribe_are_in_the_count():
     assert Wafer().diameter_mm == 300  # never 450 by default
 
 
-@pytest.mark.parametrize("size", [(SQUARE, SQUARE), (26.0, 31.308), (20.4, 17.7), (54.0, 52.4), (68.6, 68.6), (12.0, 60.0)])
+@pytest.mark.parametrize(
+    "size", [(SQUARE, SQUARE), (26.0, 31.308), (20.4, 17.7), (54.0, 52.4), (68.6, 68.6), (12.0, 60.0)]
+)
 def test_brute_force_agrees_with_the_best_offset(size):
     ours = gross_dies(*size)
     simple = brute_force(*size)

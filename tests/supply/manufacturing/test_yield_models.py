@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from supply.manufacturing import MODELS, ManufacturingError, defect_density, die_yield, line_times_defect_yield
 from supply.manufacturing.rate_mixture import rate_nodes, sample_rates
 
@@ -109,7 +110,7 @@ def test_arrays_broadcast():
 def test_messages_name_the_value_and_the_remedy():
     with pytest.raises(ManufacturingError, match="area_mm2 = -1 must be at least 0"):
         die_yield(-1, 0.1)
-    with pytest.raises(ManufacturingError, match="per cent, give 0.8"):
+    with pytest.raises(ManufacturingError, match=r"per cent, give 0\.8"):
         defect_density(80, 814)
     with pytest.raises(ManufacturingError, match="'nb' is not known; choose one of poisson"):
         die_yield(100, 0.1, model="nb")
