@@ -1,0 +1,185 @@
+"""Money of a run: owner hours, token and task costs of its SKUs, and the rents that its prices add to them.
+
+Route (b) of `econ.scarcity`: an hour costs the owner's observed purchase price plus the rents of limits *after* the sale (racks, power).
+Owner cost, operating points and task profiles depend on facts only, so they are found once; a draw moves the rents, and hours,
+tokens and tasks follow linearly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from scenarios.nodes import Array
+from supply.facts.dating import span
+
+if TYPE_CHECKING:
+    from scenarios.resolve import Resolved
+    from supply.optimizer.solution import Solution
+
+__all__ = ["CostModel", "build_cost_model", "middle_of"]
+
+CLASSES = ("uncached_input", "cache_write", "cache_read", "output")
+#: Life of a site over which the lasting price of power is spread, years (as in `econ.scarcity.Reference`).
+POWER_LIFE_YEARS = 14.0
+HOURS_PER_YEAR = 8766.0
+
+
+def middle_of(period: str) -> date:
+    """The day in the middle of a period: the day of its purchase.
+
+    >>> middle_of("2026-Q1")
+    datetime.date(2026, 2, 14)
+    """
+    first, last = span(period)
+    return first + timedelta(days=(last - first).days // 2)
+
+
+@dataclass
+class CostModel:
+    """Costs as linear functions of the hour of each SKU and period.
+
+    `rows` are the SKU-period pairs in order; `owner` their owner cost, USD per sold hour, with low and high; `power_use` the MW of a
+    unit in its region's power row, `rack_use` the amounts of rack limits embodied in a unit; `costs` and `tasks` the nominal rows.
+    """
+
+    rows: list[tuple[str, str, str, int]]
+    owner: Array
+    owner_low: Array
+    owner_high: Array
+    sold: float
+    rate: float
+    life_years: float
+    power: list[tuple[int, str, float]]
+    racks: list[tuple[int, str, float]]
+    costs: list[dict[str, Any]] = field(default_factory=list)
+    tasks: list[dict[str, Any]] = field(default_factory=list)
+    problems: list[dict[str, str]] = field(default_factory=list)
+    sources: tuple[str, ...] = ()
+
+    def rents(self, lasting: Mapping[str, Array], price: Mapping[str, Array]) -> Array:
+        """Rents after the sale per sold hour for each row, from arrays of lasting and one-period prices by resource.
+
+        Power: planning MW x lasting price x CRF over the life of a site; racks: amount x price x CRF over the life of the unit; both
+        over the sold hours of a year.
+        """
+        from econ.finance import capital_recovery_factor
+
+        hours = HOURS_PER_YEAR * self.sold
+        site = float(capital_recovery_factor(self.rate, POWER_LIFE_YEARS)) / hours
+        unit = float(capital_recovery_factor(self.rate, self.life_years)) / hours
+        out = np.zeros(len(self.rows))
+        for row, resource, megawatt in self.power:
+            out[row] += megawatt * lasting[resource][self.rows[row][3]] * site
+        for row, resource, amount in self.racks:
+            out[row] += amount * price[resource][self.rows[row][3]] * unit
+        return np.maximum(out, 0.0)
+
+
+def build_cost_model(resolved: Resolved, solution: Solution) -> CostModel:
+    """Owner cost, token points and tasks of every SKU that runs in a reported period.
+
+    Without a fleet, or under an objective without money, there is nothing to cost and the model is empty.
+    """
+    network = resolved.network
+    rows = _rows(solution) if network.objective.kind == "value" and network.fleet else []
+    from econ.owner_cost import default_use
+
+    rate = network.scalar("discount_rate", 0.1)
+    life = network.scalar("costs.life", 5.0)
+    model = CostModel(rows, *(np.zeros(len(rows)) for _ in range(3)), float(default_use().sold), rate, life, [], [])
+    if rows:
+        _owner_costs(model)
+        _uses(model, solution)
+    return model
+
+
+def _rows(solution: Solution) -> list[tuple[str, str, str, int]]:
+    """(sku, region with most of its fleet, period, t) of every SKU that is installed or energised in a reported period."""
+    fleet = solution.fleet
+    if fleet.empty:
+        return []
+    some = fleet[fleet["fleet"] > 1e-6].sort_values(["sku", "t", "fleet", "region"], ascending=[True, True, False, True])
+    first = some.drop_duplicates(["sku", "t"])
+    return [(r.sku, r.region, r.period, int(r.t)) for r in first.itertuples()]
+
+
+def _owner_costs(model: CostModel) -> None:
+    from econ.chain import CostChoice, hour_cost
+
+    kept = []
+    low, mid, high = [], [], []
+    facts: dict[str, None] = {}
+    for sku, region, period, t in model.rows:
+        try:
+            hour = hour_cost(CostChoice(sku, period, middle_of(period), region=region))
+        except ValueError as problem:
+            model.problems.append({"sku": sku, "period": period, "reason": str(problem)})
+            continue
+        kept.append((sku, region, period, t))
+        low.append(hour.low)
+        mid.append(hour.usd)
+        high.append(hour.high)
+        if hour.breakdown is not None:
+            facts.update(dict.fromkeys(f for bar in hour.breakdown for f in bar.fact_ids))
+    model.rows = kept
+    model.owner, model.owner_low, model.owner_high = (np.asarray(column, dtype=float) for column in (mid, low, high))
+    model.sources = tuple(facts)
+
+
+def _uses(model: CostModel, solution: Solution) -> None:
+    network = solution.network
+    power = {row.region: r for r, row in network.resources.items() if row.is_power}
+    for index, (sku, region, _, t) in enumerate(model.rows):
+        if region in power:
+            planning = solution.values.get(f"fleet.{sku}.kw_planning")
+            if planning is not None:
+                model.power.append((index, power[region], float(planning[t]) / 1000.0))
+        for resource, amount in _rack_use(solution, sku, t).items():
+            model.racks.append((index, resource, amount))
+
+
+def _rack_use(solution: Solution, sku: str, t: int) -> dict[str, float]:
+    """Rack limits per unit of a SKU: those of the processes that make its material, weighted by what each makes."""
+    network = solution.network
+    makers = [p for p in network.processes.values() if network.fleet[sku].material in p.output]
+    made = {p.id: solution.column("start", p.id)[t] for p in makers}
+    total = sum(made.values())
+    if total <= 0:
+        return {}
+    out: dict[str, float] = {}
+    for p in makers:
+        for r in p.uses:
+            if network.resources[r].stage == "rack":
+                use = float(solution.values[f"processes.{p.id}.uses.{r}"][t]) * made[p.id] / total
+                out[r] = out.get(r, 0.0) + use
+    return {r: use for r, use in out.items() if use > 0}
+
+
+def fill_cost_tables(model: CostModel, rents: Array, models: list[Any], tasks: list[str]) -> None:
+    """Token and task rows at the owner cost plus the rents of a solution."""
+    from econ.chain import CostChoice, cost_tables
+
+    choices = [
+        CostChoice(
+            sku,
+            period,
+            middle_of(period),
+            region=region,
+            usd_per_gpu_hour=float(model.owner[k] + rents[k]),
+            usd_low=float(model.owner_low[k] + rents[k]),
+            usd_high=float(model.owner_high[k] + rents[k]),
+        )
+        for k, (sku, region, period, _) in enumerate(model.rows)
+    ]
+    try:
+        tables = cost_tables(choices, models, tasks)
+    except ImportError as problem:  # the per-token engine is not built yet
+        model.problems.append({"reason": str(problem)})
+        return
+    model.costs, model.tasks = tables.costs, tables.tasks
+    model.problems += [p for p in tables.problems if p not in model.problems]

@@ -1,0 +1,173 @@
+"""The main job: a scenario to a run, with its folder."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scenarios.errors import InfeasibleError
+from scenarios.load import Scenario, load_scenario
+from scenarios.resolve import Resolved, check, resolve
+from scenarios.run_store import content_hash, facts_digest, find_complete, package_version, write_folder, write_table
+from scenarios.runs import Run
+
+if TYPE_CHECKING:
+    from scenarios.costing import CostModel
+    from supply.bottleneck import BottleneckReport
+    from supply.optimizer.solution import Solution
+
+__all__ = ["Run", "check", "run", "run_hash", "solve"]
+
+Progress = Callable[[str], None]
+TABLES = ("results", "inputs", "checks")
+
+
+def run_hash(scenario: Scenario, options: dict[str, Any] | None = None) -> str:
+    """SHA-256 of what decides a run: the scenario without file names, options, the facts and the program version."""
+    return content_hash(scenario.canonical(), options or {}, facts_digest(), package_version())
+
+
+def run(
+    scenario: str | Path | Scenario,
+    sets: Sequence[tuple[str, Any]] = (),
+    out: str | Path | None = None,
+    *,
+    prices: bool = True,
+    costs: bool = True,
+    progress: Progress | None = None,
+) -> Run:
+    """Solve a scenario, price its limits, cost its hours, tokens and tasks; store the run below `out` when given.
+
+    A finished run of the same content below `out` is opened instead of computed again. `prices` False leaves out the bottleneck
+    report (finite differences), `costs` False the econ tables; both are meant for previews.
+
+    >>> run("course_11_1").json()["periods"][0]["finished"]
+    {'accelerator': 10000.0}
+
+    Raises:
+        ScenarioError: when the scenario is wrong (exit code 3).
+        InfeasibleError: when no plan exists or the objective has no bound (exit code 4).
+    """
+    say = progress or (lambda text: None)
+    loaded = scenario if isinstance(scenario, Scenario) else load_scenario(scenario, sets)
+    options = {"prices": prices, "costs": costs}
+    digest = run_hash(loaded, options)
+    name = f"{loaded.name}-{digest[:12]}"
+    if out is not None and (done := find_complete(Path(out), name)) is not None:
+        say(f"the run is there already: {done}")
+        return Run.open(done)
+    say("reading inputs")
+    resolved = resolve(loaded)
+    say("solving the optimum")
+    solution = solve(resolved)
+    finished = _finish(resolved, solution, name, digest, options, say)
+    return finished if out is None else _store(finished, Path(out))
+
+
+def solve(resolved: Resolved) -> Solution:
+    """The optimum of a resolved scenario in its regime.
+
+    Raises:
+        InfeasibleError: infeasible or unbounded, with the least relaxation in words.
+    """
+    from supply.optimizer.compiled import Compiled
+    from supply.optimizer.errors import SolveError
+
+    try:
+        if resolved.network.regime.kind == "rolling":
+            from supply.optimizer.rolling import solve_rolling
+
+            rolled: Solution = solve_rolling(resolved.network)
+            return rolled
+        return Compiled(resolved.network).solve(tidy=True)
+    except SolveError as exc:
+        raise InfeasibleError(f"{resolved.scenario.name}: {exc}") from exc
+
+
+def _finish(
+    resolved: Resolved, solution: Solution, name: str, digest: str, options: dict[str, Any], say: Progress
+) -> Run:
+    import pandas as pd
+
+    from scenarios.answer import make_answer
+    from scenarios.manifest import make_manifest
+    from scenarios.results import CHECK_COLUMNS, check_rows, result_rows, results_frame
+
+    report = None
+    if options["prices"]:
+        from supply.bottleneck import report as bottleneck_report
+
+        say("pricing the limits")
+        report = bottleneck_report(solution)
+    say("costing hours, tokens and tasks")
+    model, rents = _costs(resolved, solution, options["costs"])
+    answer = make_answer(resolved, solution, report, model, name, digest)
+    rows = result_rows(resolved, solution, report, model, rents)
+    tables = {
+        "results": results_frame(rows, name, resolved.scenario.name),
+        "inputs": resolved.inputs(),
+        "checks": pd.DataFrame(check_rows(resolved, solution, report, model), columns=list(CHECK_COLUMNS)),
+    }
+    manifest = make_manifest(resolved, name, digest, options, answer["evidence"], model.sources)
+    return Run(manifest, answer, None, tables, solution, resolved)
+
+
+def _costs(resolved: Resolved, solution: Solution, wanted: bool) -> tuple[CostModel, Any]:
+    import numpy as np
+
+    from scenarios.costing import CostModel, build_cost_model, fill_cost_tables
+    from scenarios.results import price_arrays
+
+    if not wanted:
+        empty = CostModel([], np.zeros(0), np.zeros(0), np.zeros(0), 1.0, 0.1, 5.0, [], [])
+        return empty, np.zeros(0)
+    model = build_cost_model(resolved, solution)
+    if not model.rows:
+        return model, np.zeros(0)
+    price, lasting = price_arrays(solution)
+    rents = model.rents(lasting, price)
+    fill_cost_tables(model, rents, *workloads_and_tasks(resolved.scenario))
+    return model, rents
+
+
+def workloads_and_tasks(scenario: Scenario) -> tuple[list[Any], list[str]]:
+    """Names of the models and tasks that a scenario costs; the shipped ones where it names none."""
+    from econ.chain import MODEL_CHOICES
+
+    named = scenario.file.workloads or tuple(MODEL_CHOICES)
+    tasks = scenario.file.tasks or ("chat", "research", "coding", "browser")
+    return [w for w in named if isinstance(w, str)], [t for t in tasks if isinstance(t, str)]
+
+
+def _store(run_: Run, parent: Path) -> Run:
+    def fill(folder: Path) -> None:
+        for table in TABLES:
+            write_table(run_.tables[table], folder / f"{table}.parquet")
+        (folder / "answer.json").write_text(json.dumps(run_.answer, indent=1) + "\n", encoding="utf-8")
+        assert run_.resolved is not None
+        (folder / "scenario.yaml").write_text(resolved_yaml(run_.resolved), encoding="utf-8")
+
+    run_.folder = write_folder(parent, run_.id, run_.manifest, fill)
+    return run_
+
+
+def resolved_yaml(resolved: Resolved) -> str:
+    """The scenario with its parents merged and the edits in their order, as a file that runs on its own."""
+    from ruamel.yaml import YAML
+
+    scenario = resolved.scenario
+    content = dict(scenario.data)
+    sets: dict[str, Any] = {}
+    for applied in scenario.edits:
+        sets[applied.pattern] = applied.raw
+    if sets:
+        content["set"] = sets
+    text = io.StringIO()
+    yaml = YAML()
+    yaml.width = 140
+    yaml.default_flow_style = None
+    yaml.dump(content, text)
+    return text.getvalue()

@@ -1,0 +1,117 @@
+"""A finished run: its tables, its answer as one object, and the folder that holds it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scenarios.run_store import check_complete, read_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from scenarios.resolve import Resolved
+    from supply.optimizer.solution import Solution
+
+__all__ = ["Run"]
+
+
+@dataclass
+class Run:
+    """One run, in memory or opened from its folder.
+
+    `results`, `inputs` and `checks` are tidy tables (docs/scenario_language.md and the design give their columns); `json()` is what
+    `wafer2token run --json` prints. A run made in this process also holds `solution` and `resolved`.
+    """
+
+    manifest: dict[str, Any]
+    answer: dict[str, Any]
+    folder: Path | None = None
+    tables: dict[str, pd.DataFrame] = field(default_factory=dict)
+    solution: Solution | None = None
+    resolved: Resolved | None = None
+
+    @classmethod
+    def open(cls, folder: str | Path) -> Run:
+        """Open a finished run folder.
+
+        Raises:
+            RunFolderError: when the folder is not a whole run.
+        """
+        place = Path(folder)
+        manifest = check_complete(place)
+        answer = json.loads((place / "answer.json").read_text(encoding="utf-8"))
+        return cls(manifest, answer, place)
+
+    @property
+    def id(self) -> str:
+        """Short name of the run: scenario and the first digits of its hash."""
+        return str(self.manifest["run"])
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 of the run's input, facts and program version."""
+        return str(self.manifest["hash"])
+
+    @property
+    def scenario(self) -> str:
+        """Name of the scenario."""
+        return str(self.manifest["scenario"])
+
+    @property
+    def status(self) -> str:
+        """Solver status, `optimal` for a finished run."""
+        return str(self.answer["status"])
+
+    def table(self, name: str) -> pd.DataFrame:
+        """One of `results`, `inputs`, `checks` as a pandas table."""
+        if name not in self.tables:
+            if self.folder is None:
+                raise KeyError(f"the run has no table {name!r}; it has {', '.join(sorted(self.tables))}")
+            self.tables[name] = read_table(self.folder / f"{name}.parquet")
+        return self.tables[name]
+
+    @property
+    def results(self) -> pd.DataFrame:
+        """run, scenario, draw, period, region, stage, subject, sku, model, quantity, value, low, high, unit."""
+        return self.table("results")
+
+    @property
+    def inputs(self) -> pd.DataFrame:
+        """path, period, to, value, low, high, unit, kind, fact_ids, spread, note."""
+        return self.table("inputs")
+
+    @property
+    def checks(self) -> pd.DataFrame:
+        """check, subject, period, value, tolerance, passed."""
+        return self.table("checks")
+
+    @property
+    def passed(self) -> bool:
+        """Whether every check passed."""
+        return bool(self.checks["passed"].all())
+
+    def json(self) -> dict[str, Any]:
+        """The answer of the run as one object (see the design, section 8)."""
+        return self.answer
+
+    def output(self, name: str) -> float:
+        """Value of an output such as `energised:*@2026-Q4`, read from the results."""
+        from scenarios.outputs import read_output
+
+        return read_output(self.results, name)
+
+    def query(self, sql: str) -> pd.DataFrame:
+        """Ask the tables in SQL: `run.query("SELECT sku, sum(value) FROM results WHERE quantity = 'energised' GROUP BY sku")`."""
+        import duckdb
+
+        with duckdb.connect() as connection:
+            for name in ("results", "inputs", "checks"):
+                connection.register(name, self.table(name))
+            frame: pd.DataFrame = connection.execute(sql).df()
+        return frame
+
+    def __repr__(self) -> str:
+        return f"Run({self.id}, {self.status}, {self.folder or 'in memory'})"
