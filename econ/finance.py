@@ -52,8 +52,8 @@ def require(name: str, value: ArrayLike, low: float, high: float = np.inf, *, op
         FinanceError: with the name, the offending value and the allowed span.
     """
     array = np.asarray(value, dtype=float)
-    below = array <= low if open_low else array < low
-    if np.any(np.isnan(array)) or np.any(below) or np.any(array > high):
+    inside = (array > low if open_low else array >= low) & (array <= high)  # a NaN is never inside
+    if not inside.all():
         bound = f"{'above' if open_low else 'at least'} {low:g}" + ("" if high == np.inf else f" and at most {high:g}")
         raise FinanceError(f"{name} = {value!r}: must be a number {bound}")
     return array

@@ -106,6 +106,16 @@ class OwnerInputs:
         return {method: self.cost(method) for method in METHODS}
 
 
+@lru_cache(maxsize=4096)
+def _level(facts: Catalog, series_id: str, on: date) -> tuple[float, float, float, str]:
+    """(value, low, high) of a series on a day, and the id of the last point of or before its quarter."""
+    series = facts.series(series_id)
+    value, low, high = (series.levels([on], which)[0] for which in ("value", "low", "high"))
+    quarter = f"{on.year}-Q{(on.month + 2) // 3}"
+    points = [p for p in series.points if p.period <= quarter] or [series.points[0]]
+    return value, low, high, points[-1].id
+
+
 @dataclass
 class _Builder:
     """Collects values, bands and fact ids of one owner-cost question."""
@@ -126,12 +136,9 @@ class _Builder:
 
     def level(self, series_id: str, *bars: str) -> tuple[float, float, float]:
         """(value, low, high) of a series on the day, noted under bars by its nearest point."""
-        series = self.facts.series(series_id)
-        value, low, high = (series.levels([self.on], which)[0] for which in ("value", "low", "high"))
-        quarter = f"{self.on.year}-Q{(self.on.month + 2) // 3}"
-        points = [p for p in series.points if p.period <= quarter] or [series.points[0]]
+        value, low, high, point_id = _level(self.facts, series_id, self.on)
         for bar in bars:
-            self.ids.setdefault(bar, []).append(points[-1].id)
+            self.ids.setdefault(bar, []).append(point_id)
         return value, low, high
 
     def row(self, sku: str, name: str) -> Mapping[str, str]:

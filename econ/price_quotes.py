@@ -156,9 +156,11 @@ def observed_price(
 ) -> ObservedPrice:
     """Median quote of a market in the window before a day (the newest quote per provider and region counts).
 
+    `form` is a form factor, "" for quotes that state none; None takes all, and is refused where forms are mixed.
+
     Raises:
-        RentalPriceError: when there is no quote in the window; the message names the markets that have one. A price of
-            another market never fills the gap.
+        RentalPriceError: when there is no quote in the window (the message names the markets that have one; a price of
+            another market never fills the gap), or quotes of several form factors would be mixed.
     """
     quotes = price_quotes(chip, market, form, facts)
     recent = [
@@ -171,6 +173,12 @@ def observed_price(
         raise RentalPriceError(
             f"no {market} price of {chip!r} in the {window_days} days before {on.isoformat()}; "
             f"markets with quotes at any date: {', '.join(others) or 'none'}"
+        )
+    stated = sorted({q.form for q in recent} - {""})
+    if form is None and len(stated) > 1:
+        raise RentalPriceError(
+            f"{market} prices of {chip!r} mix form factors {', '.join(stated)}: say which (form={stated[-1]!r}), "
+            'or form="" for quotes that state none'
         )
     newest = list({(q.provider, q.form, q.term_years): q for q in recent}.values())
     prices = [q.usd_per_gpu_hour for q in newest]

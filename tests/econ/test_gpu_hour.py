@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from econ.bill_of_materials import BillError, check_accelerator_count
+from econ.carbon_per_hour import carbon_per_sold_hour
 from econ.cost_breakdown import WaterfallError
 from econ.energy_cost import electricity_cost_usd, energy_share_of_cost, price_at_energy_share
 from econ.finance import FinanceError
@@ -259,6 +260,18 @@ def test_target_p19_energy_share_of_cost() -> None:
     """NVL72 class: about 0.07 of the cost of a year when all hours are sold and run; more where hours stand idle."""
     inputs = owner_inputs("gb200", on=date(2026, 5, 14), owner="hyperscaler", use=UseChain())
     assert inputs.cost().share("electricity") == pytest.approx(0.07, abs=0.035)
+
+
+def test_carbon_of_an_hour_follows_its_power_and_grid() -> None:
+    us = carbon_per_sold_hour("h100", "us", on=ON)
+    china = carbon_per_sold_hour("h100", "china", on=ON)
+    assert china["electricity"] / us["electricity"] == pytest.approx(582 / 370)
+    hour = owner_inputs("h100", on=ON)
+    kwh = hour.cost()["electricity"] / hour.inputs.electricity_usd_per_kwh
+    assert us["electricity"] == pytest.approx(kwh * 0.370)
+    assert us["embodied"] < us["electricity"] and us.fact_ids
+    with pytest.raises(ValueError, match="embodied carbon of 'tpu_v5e'"):
+        carbon_per_sold_hour("tpu_v5e", on=ON)
 
 
 def test_case_tco_energy_share_claim() -> None:

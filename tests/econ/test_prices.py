@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from econ.cost_breakdown import WaterfallError
 from econ.finance import FinanceError
 from econ.gpu_hour import CostInputs
+from econ.market import market_table
 from econ.price_quotes import (
     MARKETS,
     instance_price_rows,
@@ -136,16 +137,37 @@ def test_markets_never_fill_in_for_each_other() -> None:
         price_quotes("H100", "retail")
 
 
-@pytest.mark.parametrize("chip", ["H100", "H200", "B200", "GB200", "MI300X", "MI355X"])
-def test_current_contract_prices_are_inside_their_range(chip: str) -> None:
-    price = observed_price(chip, "contract", on=ON)
+@pytest.mark.parametrize(
+    ("chip", "form"),
+    [("H100", "SXM"), ("H200", "SXM"), ("B200", None), ("GB200", None), ("MI300X", None), ("MI355X", None)],
+)
+def test_current_contract_prices_are_inside_their_range(chip: str, form: str | None) -> None:
+    price = observed_price(chip, "contract", on=ON, form=form)
     assert price.low <= price.usd_per_gpu_hour <= price.high
     assert all(catalog()[fact_id].unit.startswith("USD/") for fact_id in price.fact_ids)
 
 
 def test_spot_below_contract_below_list_for_h100() -> None:
-    spot, listed = (observed_price("H100", m, on=ON).usd_per_gpu_hour for m in ("spot", "list"))
-    assert spot < listed
+    spot, listed = (observed_price("H100", m, on=ON, form="SXM").usd_per_gpu_hour for m in ("spot", "list"))
+    contract = observed_price("H100", "contract", on=ON, form="SXM").usd_per_gpu_hour
+    assert spot < contract < listed
+    with pytest.raises(RentalPriceError, match="mix form factors"):
+        observed_price("H100", "list", on=ON)
+
+
+def test_market_table_shows_every_kind_apart() -> None:
+    rows = market_table(["H100", "MI355X"], on=ON)
+    assert {r["price_kind"] for r in rows} == {"owner cost", *MARKETS}
+    for row in rows:
+        if row["usd_per_gpu_hour"] is None:
+            assert "no " in row["note"] and not row["fact_ids"]
+        else:
+            assert row["low"] <= row["usd_per_gpu_hour"] <= row["high"] and row["fact_ids"]
+    sxm = {r["price_kind"]: r["usd_per_gpu_hour"] for r in rows if r["chip"] == "H100" and r["form"] == "SXM"}
+    assert sxm["list"] == pytest.approx(observed_price("H100", "list", on=ON, form="SXM").usd_per_gpu_hour)
+
+
+def test_series_keeps_dates_in_order() -> None:
     index = price_series("H100", "index", provider="SemiAnalysis")
     assert [q.usd_per_gpu_hour for q in index] == [1.7, 2.35, 2.65]
     assert index[0].on < index[-1].on
