@@ -268,7 +268,13 @@ def _routes(n: Network) -> Iterator[Problem]:
                     "no process makes it and there is no opening stock",
                     f"add a process with output {m}",
                 )
-    wanted = {m: f"demand.{m}" for m in n.demand} | {sku.material: f"fleet.{s}.material" for s, sku in n.fleet.items()}
+    wanted = {m: f"demand.{m}" for m in n.demand}
+    # a SKU that is no longer made may live on as an opening fleet
+    wanted |= {
+        sku.material: f"fleet.{s}.material"
+        for s, sku in n.fleet.items()
+        if not any(f"fleet.{s}.opening.{g}" in n.values for g in sku.regions)
+    }
     for m, path in wanted.items():
         if m not in ready:
             yield Problem(path, f"{m} can never be made", "complete its route: every input needs a maker or a stock")

@@ -19,6 +19,7 @@ import numpy as np
 from highspy import HighsModelStatus
 from numpy.typing import ArrayLike
 
+from supply.consistency import require_consistent
 from supply.network import Array, Network, spread
 from supply.optimizer import relaxation
 from supply.optimizer.engine import Engine
@@ -40,7 +41,9 @@ SOLVER = f"HiGHS {version('highspy')}"
 class Compiled:
     """One Pyomo compile, one persistent HiGHS model, a map from paths to entries."""
 
-    def __init__(self, network: Network, scale: Scale | None = None, solver: str = "auto") -> None:
+    def __init__(self, network: Network, scale: Scale | None = None, solver: str = "auto", check: bool = True) -> None:
+        """Compile a network. Raises `ConsistencyError` with every error of the network unless `check` is False."""
+        self.warnings = [str(problem) for problem in require_consistent(network)] if check else []
         self.given = network
         self.solver = solver
         self._compile(network, scale or Scale.of(network))

@@ -17,7 +17,7 @@ def with_opening(network: Network) -> Network:
         return network
     from supply.optimizer.compiled import Compiled
 
-    steady = Compiled(_steady(network)).solve(tidy=True)
+    steady = Compiled(_steady(network), check=False).solve(tidy=True)
     starts = steady.activities.groupby("process")["starts"].sum()
     filled = {
         f"opening.pipeline.{p}": float(starts.get(p, 0.0))

@@ -1,0 +1,499 @@
+"""Every mechanism of the optimum on a network small enough to solve by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from supply.network import (
+    Contract,
+    Demand,
+    Disruption,
+    Expansion,
+    FleetSku,
+    Horizon,
+    Material,
+    Network,
+    Objective,
+    Process,
+    Region,
+    Resource,
+    Segment,
+)
+from supply.network_examples import course_11_1, power_chain
+from supply.optimizer.compiled import Compiled, optimize
+from supply.optimizer.errors import InfeasibleError, UnboundedError
+
+
+def line(periods: int = 4, capacity: object = 10.0, *, tail: int = 0, step: str = "quarter", **extra: Any) -> Network:
+    """One process `make` of one product `x`, capacity of `fab`, sale at price 1 (natural units, nothing scaled)."""
+    values: dict[str, Any] = {
+        "processes.make.output.x": 1,
+        "processes.make.uses.fab": 1,
+        "resources.fab.capacity": capacity,
+        "demand.x.price": 1,
+    }
+    values |= extra.pop("values", {})
+    demand = extra.pop("demand", [Demand("x")])
+    return Network.build(
+        Horizon("2026-Q1" if step == "quarter" else "2026-01", periods, step, tail),
+        extra.pop("materials", [Material("x")]),
+        extra.pop("processes", [Process("make", ("x",), uses=("fab",), stage="fab")]),
+        extra.pop("resources", [Resource("fab", "fab")]),
+        values,
+        demand=demand,
+        **{"objective": Objective("value"), **extra},
+    )
+
+
+def sold(network: Network, material: str = "x") -> list[float]:
+    return [round(float(v), 9) for v in optimize(network).sold.query("material == @material").sold]
+
+
+def test_course_case_has_its_three_known_answers() -> None:
+    solution = optimize(course_11_1())
+    assert solution.objective == pytest.approx(10000, rel=1e-12)
+    assert solution.finished.finished.tolist() == [pytest.approx(10000)]
+    assert (solution.price("fab", 0), solution.price("cowos", 0)) == (0.0, pytest.approx(1.0, rel=1e-12))
+    assert solution.evidence.good
+
+
+def test_whole_lead_time_delays_and_the_last_starts_bring_nothing() -> None:
+    assert sold(line(values={"processes.make.lead_time": 2})) == [0, 0, 10, 10]
+
+
+def test_fractional_lead_time_spreads_a_start_over_two_periods() -> None:
+    # 10 started in each period: a quarter of them arrives one period later than the rest
+    assert sold(line(values={"processes.make.lead_time": 1.25})) == [0, 7.5, 10, 10]
+
+
+def test_yield_of_the_start_period_applies_and_inputs_are_spent_at_start() -> None:
+    network = line(2, [10, 10], values={"processes.make.yield": [0.5, 0.8], "processes.make.lead_time": 1})
+    assert sold(network) == [0, 5]
+
+
+def test_opening_pipeline_and_stock_arrive_before_anything_is_started() -> None:
+    values = {"processes.make.lead_time": 1.5, "opening.pipeline.make": 4, "opening.stock.x": 3}
+    # starts of 4 in each period before: half a period's worth late. t0: stock 3 + 4; t1: half of 4 + half of 10
+    assert sold(line(3, 10, values=values)) == [7, 7, 10]
+
+
+def test_opening_at_capacity_fills_the_pipeline() -> None:
+    from supply.network import Opening
+
+    assert sold(line(3, 10, values={"processes.make.lead_time": 1}, opening=Opening(at_capacity=True))) == [10, 10, 10]
+
+
+def test_stock_is_carried_to_the_dear_period_and_pays_its_holding_cost() -> None:
+    values = {"demand.x.price": [1, 1, 2], "demand.x.quantity": [10, 10, 25], "materials.x.holding_cost": 0.1}
+    solution = optimize(line(3, 10, values=values))
+    # period 2 buys 25 at 2: 10 made then, 10 kept from period 1 (worth 1.9 against 1), 5 from period 0 (1.8)
+    assert solution.sold.sold.round(9).tolist() == [5, 0, 25]
+    assert solution.stocks.stock.round(9).tolist() == [5, 15, 0]
+    assert solution.objective == pytest.approx(5 + 50 - 0.1 * (5 + 15))
+
+
+def test_tail_is_solved_but_not_reported() -> None:
+    solution = optimize(line(2, 10, tail=2, values={"processes.make.lead_time": 1}))
+    assert solution.sold.t.tolist() == [0, 1]
+    assert solution.activities.starts.tolist() == [10, 10]  # the tail makes the last starts worth while
+    assert solution.objective == pytest.approx(10)
+    assert solution.objective_total == pytest.approx(30)
+
+
+def test_discount_rate_is_yearly() -> None:
+    assert optimize(line(5, 1, values={"discount_rate": 0.1})).objective == pytest.approx(
+        sum(1.1 ** (-t / 4) for t in range(5))
+    )
+
+
+def two_suppliers(**values: Any) -> Network:
+    return line(
+        1,
+        10,
+        processes=[
+            Process("a", ("x",), uses=("fab",), supplier="A"),
+            Process("b", ("x",), uses=("fab",), supplier="B"),
+        ],
+        values={
+            **{f"processes.{p}.output.x": 1 for p in "ab"},
+            **{f"processes.{p}.uses.fab": 1 for p in "ab"},
+            "processes.a.cost": 0.1,
+            "processes.b.cost": 0.3,
+            **values,
+        },
+        contracts=[Contract("share", "fab", ("a",)), Contract("due", "fab", ("b",))],
+    )
+
+
+def starts(solution: Any, t: int = 0) -> dict[str, float]:
+    table = solution.activities.query("t == @t")
+    return {p: round(float(v), 9) for p, v in zip(table.process, table.starts, strict=True)}
+
+
+def test_greatest_share_of_a_contract() -> None:
+    assert starts(optimize(two_suppliers(**{"contracts.share.greatest_share": 0.7}))) == {"a": 7, "b": 3}
+    assert starts(optimize(two_suppliers(**{"contracts.share.greatest": 4}))) == {"a": 4, "b": 6}
+
+
+def test_hard_least_share_and_take_or_pay() -> None:
+    assert starts(optimize(two_suppliers(**{"contracts.due.least_share": 0.25}))) == {"a": 7.5, "b": 2.5}
+    # missing one unit costs 0.15 less than the 0.2 that b costs more: pay
+    paid = optimize(two_suppliers(**{"contracts.due.least": 4, "contracts.due.take_or_pay": 0.15}))
+    assert starts(paid) == {"a": 10, "b": 0}
+    assert paid.objective == pytest.approx(10 * 0.9 - 4 * 0.15)
+    taken = optimize(two_suppliers(**{"contracts.due.least": 4, "contracts.due.take_or_pay": 0.25}))
+    assert starts(taken) == {"a": 6, "b": 4}
+
+
+def test_fee_is_not_in_the_price_of_the_resource() -> None:
+    paid = optimize(two_suppliers(**{"contracts.due.least": 4, "contracts.due.take_or_pay": 0.15}))
+    assert paid.price("fab", 0) == pytest.approx(0.9)
+
+
+def test_qualification_window_by_product_and_date() -> None:
+    network = line(4, 10, processes=[Process("make", ("x",), uses=("fab",), first=1, last=2)])
+    assert sold(network) == [0, 10, 10, 0]
+
+
+def test_substitute_takes_over_and_lowers_the_price() -> None:
+    def chain(with_b: bool) -> Any:
+        processes = [Process("a", ("x",), uses=("fab",))] + ([Process("b", ("x",), uses=("other",))] if with_b else [])
+        values = {f"processes.{p}.output.x": 1 for p in "ab"} | {
+            "processes.b.cost": 0.4,
+            "resources.other.capacity": 50,
+        }
+        values |= {"processes.a.uses.fab": 1, "processes.b.uses.other": 1, "demand.x.quantity": 30}
+        return optimize(line(1, 10, processes=processes, resources=[Resource("fab"), Resource("other")], values=values))
+
+    assert chain(False).price("fab", 0) == pytest.approx(1.0)
+    assert chain(True).price("fab", 0) == pytest.approx(0.4)  # only the dearer route is saved
+
+
+def test_co_products_from_bins_share_one_start_and_may_be_thrown_away() -> None:
+    values = {
+        "processes.make.output.x": 1,
+        "processes.make.output.y": 1,
+        "processes.make.yield.x": 0.6,
+        "processes.make.yield.y": 0.3,
+        "demand.y.price": 0.5,
+        "demand.y.quantity": 2,
+        "materials.y.holding_cost": 5,
+    }
+    solution = optimize(
+        line(
+            1,
+            10,
+            materials=[Material("x"), Material("y")],
+            processes=[Process("make", ("x", "y"), uses=("fab",))],
+            demand=[Demand("x"), Demand("y")],
+            values=values,
+        )
+    )
+    assert solution.sold.set_index("material").sold.to_dict() == {"x": pytest.approx(6), "y": pytest.approx(2)}
+    assert solution.price("fab", 0) == pytest.approx(0.6)  # one more start: 0.6 x, its y has no buyer left
+
+
+def test_ramp_from_a_floor_and_run_down() -> None:
+    ramp = {"processes.make.ramp": 2, "processes.make.floor": 1, "opening.pipeline.make": 0}
+    assert sold(line(4, 10, values=ramp)) == [1, 3, 7, 10]
+    # a unit now (worth 1) obliges to 0.5, 0.25 and 0.125 later, at a cost of 1 each: 0.125 left, so all 10 are made
+    falling = line(4, 10, values={"demand.x.price": [1, 0, 0, 0], "processes.make.cost": [0, 1, 1, 1]})
+    kept = falling.with_values({"processes.make.run_down": 0.5})
+    assert optimize(falling).activities.starts.round(9).tolist() == [10, 0, 0, 0]
+    assert optimize(kept).activities.starts.round(9).tolist() == [10, 5, 2.5, 1.25]
+    assert optimize(kept).objective == pytest.approx(10 - 8.75)
+
+
+def test_lost_sales_and_backlog_with_cancellations() -> None:
+    values = {"demand.x.quantity": [15, 0, 0]}
+    assert sold(line(3, 10, values=values)) == [10, 0, 0]
+    assert sold(line(3, 10, values=values, demand=[Demand("x", "backlog")])) == [10, 5, 0]
+    cancelling = optimize(line(3, 10, values={**values, "demand.x.cancel": 0.4}, demand=[Demand("x", "backlog")]))
+    assert cancelling.sold.sold.round(9).tolist() == [10, 3, 0]
+
+
+def expanding(**values: Any) -> Network:
+    return line(
+        4,
+        10,
+        expansions=[Expansion("line", "fab", owner="foundry", first=0)],
+        values={"expansions.line.capex": 1.2, "expansions.line.lead_time": 1, "expansions.line.greatest": 5, **values},
+    )
+
+
+def test_continuous_expansion_pays_only_early() -> None:
+    solution = optimize(expanding())
+    # a unit built in t adds one unit in t+1 .. 3: worth 3, 2, 1 against 1.2
+    assert solution.built.built.round(9).tolist() == [5, 5, 0, 0]
+    assert sold(expanding()) == [10, 15, 20, 20]
+    assert solution.resources.capacity.round(9).tolist() == [10, 15, 20, 20]
+
+
+def test_expansion_life_ends() -> None:
+    assert sold(expanding(**{"expansions.line.life": 0.5, "expansions.line.greatest": [5, 0, 0, 0]})) == [
+        10,
+        15,
+        15,
+        10,
+    ]
+
+
+def test_lumpy_expansion_gives_prices_given_the_plan() -> None:
+    lumpy = optimize(expanding(**{"expansions.line.lump": 4, "expansions.line.capex": 1.2}))
+    assert lumpy.built.built.round(9).tolist() == [4, 4, 0, 0]  # at most 5 a period: one lump of 4
+    assert lumpy.evidence.mip_gap == pytest.approx(0, abs=1e-9)
+    prices = lumpy.resources.price.tolist()
+    assert prices == pytest.approx([1, 1, 1, 1])
+    assert lumpy.evidence.good
+
+
+def test_capex_budget_is_a_cash_ledger() -> None:
+    # 3 a period, capex 1.2: 2.5 units in the first period; what is left is kept
+    solution = optimize(expanding(**{"costs.capex_budget.foundry": [3, 2, 9, 9]}))
+    assert solution.built.built.round(6).tolist() == [2.5, round(2 / 1.2, 6), 0, 0]
+    late = optimize(expanding(**{"costs.capex_budget.foundry": [0, 3, 0, 0]}))
+    assert late.built.built.round(6).tolist() == [0, 2.5, 0, 0]
+
+
+def test_disruption_of_a_resource_with_ramp_back() -> None:
+    hit = line(
+        5, 10, disruptions=[Disruption("quake", "fab", 1, 1, ramp_back=2)], values={"disruptions.quake.remaining": 0.2}
+    )
+    assert sold(hit) == [10, 2, 6, 10, 10]
+
+
+def test_disruption_of_a_process_leaves_the_other_process_alone() -> None:
+    network = line(
+        1,
+        10,
+        processes=[Process("a", ("x",), uses=("fab",)), Process("b", ("x",), uses=("fab",))],
+        disruptions=[Disruption("recall", "a", 0, 0, target="process")],
+        values={
+            **{f"processes.{p}.output.x": 1 for p in "ab"},
+            **{f"processes.{p}.uses.fab": 1 for p in "ab"},
+            "processes.b.cost": 0.5,
+            "disruptions.recall.remaining": 0.3,
+        },
+    )
+    assert starts(optimize(network)) == {"a": 3, "b": 7}
+
+
+def one_sku(periods: int = 4, **values: Any) -> Network:
+    """One SKU with 1 kW, worth 1 USD an hour, from a fab of 10 a period; 12 kW of power."""
+    return Network.build(
+        Horizon("2026-Q1", periods),
+        [Material("x")],
+        [Process("make", ("x",), uses=("fab",))],
+        [Resource("fab"), Resource("power", "power", "MW", region="us")],
+        {
+            "processes.make.output.x": 1,
+            "processes.make.uses.fab": 1,
+            "resources.fab.capacity": 10,
+            "resources.power.capacity": 0.012,
+            "fleet.x.kw_planning": 1,
+            "fleet.x.value": 1,
+            "fleet.x.h100e": 2,
+            **values,
+        },
+        fleet=[FleetSku("x", "x", ("us",), "d", early_retirement="early" in values)],
+        regions=[Region("us")],
+    )
+
+
+def fleet_of(solution: Any, sku: str = "x") -> list[float]:
+    return solution.fleet.query("sku == @sku").groupby("t").fleet.sum().round(9).tolist()
+
+
+def test_fleet_recursion_survival_and_life_long_power() -> None:
+    solution = optimize(one_sku(**{"fleet.x.survival": 0.5, "fleet.x.opening.us": 8}))
+    # 8 x 0.5 + 8 = 12 (power binds), then half dies each period and is replaced
+    assert fleet_of(solution) == [12, 12, 12, 12]
+    assert solution.energised.energised.round(9).tolist() == [8, 6, 6, 6]
+    assert solution.objective == pytest.approx(4 * 12 * 2191.5)
+
+
+def test_opening_fleet_above_its_power_is_scaled_and_the_rest_goes_into_stock() -> None:
+    solution = optimize(one_sku(**{"fleet.x.opening.us": 16, "resources.power.capacity": [0.012, 0.016, 0.016, 0.016]}))
+    assert fleet_of(solution) == [12, 16, 16, 16]
+    assert solution.activities.starts.sum() == pytest.approx(0)
+
+
+def test_early_retirement_makes_room_for_a_better_chip() -> None:
+    base = one_sku(2, **{"fleet.x.opening.us": 12, "resources.fab.capacity": [0, 10]})
+    better = Network.build(
+        base.horizon,
+        [Material("x"), Material("y")],
+        [Process("make", ("y",), uses=("fab",))],
+        base.resources.values(),
+        {
+            **base.values,
+            "processes.make.output.y": 1,
+            **{f"fleet.y.{k}": v for k, v in {"kw_planning": 1, "value": 3, "h100e": 3}.items()},
+        },
+        fleet=[FleetSku("x", "x", ("us",), early_retirement=True), FleetSku("y", "y", ("us",))],
+    )
+    solution = optimize(better)
+    assert fleet_of(solution, "x") == [12, 2]
+    assert fleet_of(solution, "y") == [0, 10]
+
+
+def test_siting_shares() -> None:
+    network = one_sku(1, **{"fleet.x.opening.us": 0, "resources.power.capacity": 1})
+    two = Network.build(
+        network.horizon,
+        network.materials.values(),
+        network.processes.values(),
+        network.resources.values(),
+        {**network.values, "regions.eu.least_share": 0.3},
+        fleet=[FleetSku("x", "x", ("us", "eu"))],
+        regions=[Region("us"), Region("eu")],
+    )
+    table = optimize(two).energised.set_index("region").energised
+    assert table["eu"] >= 3 - 1e-9
+    assert table.sum() == pytest.approx(10)
+
+
+def test_export_limit_is_a_list_of_regions() -> None:
+    base = one_sku(1)
+    limited = Network.build(
+        base.horizon,
+        base.materials.values(),
+        base.processes.values(),
+        [*base.resources.values(), Resource("power_cn", "power", "MW", region="cn")],
+        {**base.values, "resources.power_cn.capacity": 1, "resources.power.capacity": 0.004},
+        fleet=[FleetSku("x", "x", ("us",))],
+    )
+    assert optimize(limited).energised.energised.sum() == pytest.approx(4)
+
+
+def test_life_long_power_gives_a_flat_price_not_a_lump_at_the_end() -> None:
+    solution = Compiled(power_chain(8, life_years=5.0, tail=4)).solve()
+    prices = solution.resources.query("resource == 'power_us'").price.to_numpy()
+    assert prices[:7] == pytest.approx(np.full(7, prices[0]), rel=1e-9)
+    assert prices[0] > 0
+    lasting = solution.resources.query("resource == 'power_us'").lasting_price.to_numpy()
+    assert np.all(np.diff(lasting[:7]) < 0)
+    assert lasting[0] == pytest.approx(solution.lasting_price("power_us", 0))
+
+
+def segmented(**values: Any) -> Network:
+    base = one_sku(1, **{"resources.power.capacity": 1, "fleet.x.value": 1, "processes.make.cost": 1000.0})
+    return Network.build(
+        base.horizon,
+        base.materials.values(),
+        base.processes.values(),
+        base.resources.values(),
+        {
+            **base.values,
+            "demand.d.reference": 10,
+            "demand.d.steps.0.share": 0.4,
+            "demand.d.steps.0.discount": 0,
+            "demand.d.steps.1.share": 0.3,
+            "demand.d.steps.1.discount": 0.5,
+            **values,
+        },
+        fleet=base.fleet.values(),
+        segments=[Segment("d", 2)],
+    )
+
+
+def test_demand_of_a_designer_is_price_responsive() -> None:
+    # an accelerator is worth 2191.5 in the first 4, half of that in the next 3, nothing beyond; it costs 1000
+    solution = optimize(segmented())
+    assert fleet_of(solution) == [7]
+    assert solution.objective == pytest.approx(4 * 2191.5 + 3 * 2191.5 / 2 - 7 * 1000)
+    assert optimize(segmented(**{"processes.make.cost": 1200.0})).energised.energised.sum() == pytest.approx(4)
+
+
+def test_existing_fleet_above_its_demand_is_never_infeasible() -> None:
+    solution = optimize(segmented(**{"fleet.x.opening.us": 50, "demand.d.reference": 1}))
+    assert fleet_of(solution) == [50]
+
+
+def test_taste_steps_split_the_volume_of_a_designer() -> None:
+    base = power_chain(1, mw=(1e6,))
+    network = Network.build(
+        base.horizon,
+        base.materials.values(),
+        base.processes.values(),
+        base.resources.values(),
+        {
+            **base.values,
+            "resources.fab.capacity": 1000,
+            "processes.make_big.uses.fab": 1,
+            "processes.make_small.uses.fab": 1,
+            "processes.make_big.cost": 0,
+            "processes.make_small.cost": 0,
+            "fleet.big.value": 1.0,
+            "fleet.small.value": 0.9,
+            "fleet.big.tastes.0.share": 0.6,
+            "fleet.big.tastes.0.discount": 0.0,
+            "fleet.big.tastes.1.share": 0.4,
+            "fleet.big.tastes.1.discount": 0.2,
+        },
+        fleet=[FleetSku("big", "big", ("us",), "one", tastes=2), FleetSku("small", "small", ("us",), "one")],
+    )
+    solution = optimize(network)
+    # beyond 60 % of the designer's volume big is worth 0.8, less than small's 0.9
+    assert fleet_of(solution, "big") == [pytest.approx(600)]
+    assert fleet_of(solution, "small") == [pytest.approx(400)]
+
+
+def test_two_cost_views_charge_different_things() -> None:
+    values = {"processes.make.cost": 900.0, "fleet.x.purchase_cost": 2500.0, "resources.power.capacity": 1}
+    made = optimize(one_sku(1, **values))
+    from dataclasses import replace
+
+    bought = optimize(replace(one_sku(1, **values), objective=Objective("value", "purchase")))
+    assert made.objective == pytest.approx(10 * (2191.5 - 900))
+    assert bought.energised.energised.sum() == pytest.approx(0)  # 2500 for one quarter of 2191.5: buyers wait
+
+
+def test_capital_costs_are_charged_as_the_part_of_their_annuity_inside_the_horizon() -> None:
+    values = {
+        "processes.make.cost": 1000.0,
+        "costs.life": 1.0,
+        "resources.power.capacity": 1,
+        "resources.fab.capacity": [0, 0, 10, 0],
+    }
+    solution = optimize(one_sku(4, **values))
+    # made in period 2 of 4, life 4 periods: half of the cost falls inside
+    assert solution.objective == pytest.approx(10 * (2 * 2191.5 - 500))
+
+
+def test_compute_and_units_objectives() -> None:
+    from dataclasses import replace
+
+    network = one_sku(2)
+    compute = optimize(replace(network, objective=Objective("compute")))
+    assert compute.objective == pytest.approx(2 * (10 + 12))
+    units = optimize(replace(network, objective=Objective("units")))
+    assert units.objective == pytest.approx(12)
+    assert units.objective_unit == "accelerators"
+
+
+def test_demand_that_must_be_met_but_cannot_is_explained() -> None:
+    network = line(2, 20, values={"demand.x.quantity": 30}, demand=[Demand("x", "never")])
+    with pytest.raises(InfeasibleError, match=r"demand for x cannot be met in 2026-Q1: short by 10 unit") as error:
+        optimize(network)
+    assert [(r.period, r.amount) for r in error.value.relaxations] == [
+        ("2026-Q1", pytest.approx(10)),
+        ("2026-Q2", pytest.approx(10)),
+    ]
+
+
+def test_unbounded_names_what_grows() -> None:
+    free = line(1, 10, processes=[Process("make", ("x",))], resources=[])
+    with pytest.raises(UnboundedError, match="x can grow without limit through make"):
+        optimize(free)
+
+
+def test_after_an_infeasible_draw_the_same_model_solves_again() -> None:
+    compiled = Compiled(line(1, 20, values={"demand.x.quantity": 15}, demand=[Demand("x", "never")]))
+    assert compiled.solve().objective == pytest.approx(15)
+    with pytest.raises(InfeasibleError):
+        compiled.update({"resources.fab.capacity": 10}).solve()
+    assert compiled.reset().solve().objective == pytest.approx(15)
