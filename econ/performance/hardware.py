@@ -7,122 +7,19 @@ says so, else the nominal decimal capacity, which is the lower of the two. Every
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 
+from econ.performance.hardware_custom import custom_hardware, read_mapping
+from econ.performance.hardware_record import PEAK_FORMATS, SEGMENTS, Hardware, HardwareError
 from econ.performance.names import did_you_mean, normalise
 from supply.facts import Catalog, catalog
 from supply.paths import data_file
 
-__all__ = ["PEAK_FORMATS", "Hardware", "HardwareError", "hardware", "known_hardware"]
-
-PEAK_FORMATS = ("fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp4", "int4")
-SEGMENTS = ("datacenter", "workstation", "consumer", "unified", "cpu", "wafer_scale", "sram")
-#: Physical bounds of a plausible field; outside is an error (a unit slip of 1e3 is the usual cause).
-BOUNDS: Mapping[str, tuple[float, float]] = MappingProxyType(
-    {
-        "peak_flop_per_s": (1e9, 1e18),
-        "memory_bytes": (1e7, 1e14),
-        "memory_bytes_per_s": (1e9, 1e17),
-        "link_bytes_per_s": (0.0, 1e16),
-        "internode_bytes_per_s": (0.0, 1e14),
-        "domain_size": (1, 1e6),
-        "tdp_w": (1, 1e5),
-        "compute_units": (1, 1e7),
-        "l2_bytes": (1e3, 1e12),
-    }
-)
-
-
-class HardwareError(ValueError):
-    """An unknown accelerator, a field out of bounds, or a format that a part does not have."""
-
-
-@dataclass(frozen=True, slots=True)
-class Hardware:
-    """One accelerator: rates in FLOP/s and B/s, capacities in decimal bytes, link rates in one direction.
-
-    `peak_flop_per_s` holds dense rates by format; a missing format has no native path. `sparse_flop_per_s` holds 2:4
-    sparse rates where the maker states them. `band_class` says whether the engine's calibration has measurements of it.
-    """
-
-    name: str
-    vendor: str
-    family: str
-    segment: str
-    peak_flop_per_s: Mapping[str, float]
-    memory_bytes: float
-    memory_bytes_per_s: float
-    link_bytes_per_s: float
-    domain_size: int
-    internode_bytes_per_s: float
-    tdp_w: float
-    compute_units: int | None
-    l2_bytes: float | None
-    process: str
-    fact_ids: Mapping[str, str]
-    band_class: str = "measured"
-    sparse_flop_per_s: Mapping[str, float] = field(default_factory=dict)
-
-    def peak(self, number_format: str, sparse: bool = False) -> float:
-        """Peak rate in FLOP/s of a format; dense unless `sparse` is asked for.
-
-        >>> hardware("H100").peak("bf16")
-        989400000000000.0
-
-        Raises:
-            HardwareError: when the part has no native path for the format; the message lists those it has.
-        """
-        table = self.sparse_flop_per_s if sparse else self.peak_flop_per_s
-        if number_format not in table:
-            kind = "sparse" if sparse else "native"
-            raise HardwareError(
-                f"{self.name} has no {kind} {number_format} rate; it has {', '.join(table) or 'none'}"
-                " (weights may be stored in any format and computed in one of these)"
-            )
-        return table[number_format]
-
-    def ridge_flop_per_byte(self, number_format: str = "bf16") -> float:
-        """Arithmetic intensity at which compute and memory time are equal, in FLOP/B.
-
-        >>> round(hardware("H100").ridge_flop_per_byte(), 1)
-        295.3
-        """
-        return self.peak(number_format) / self.memory_bytes_per_s
-
-    def scaled(
-        self, compute: float = 1.0, bandwidth: float = 1.0, capacity: float = 1.0, link: float = 1.0
-    ) -> Hardware:
-        """A what-if copy with scaled rates, e.g. `scaled(bandwidth=2)`; its band is that of an unmeasured part.
-
-        >>> hardware("H100").scaled(bandwidth=2).memory_bytes_per_s
-        6700000000000.0
-
-        Raises:
-            HardwareError: when a factor is not positive.
-        """
-        factors = {"compute": compute, "bandwidth": bandwidth, "capacity": capacity, "link": link}
-        bad = [f"{k}={v}" for k, v in factors.items() if not v > 0]
-        if bad:
-            raise HardwareError(f"scale factors must be positive: {', '.join(bad)}")
-        changed = [f"{v:g}x {k}" for k, v in factors.items() if v != 1]
-        if not changed:
-            return self
-        return replace(
-            self,
-            name=f"{self.name} with {', '.join(changed)}",
-            peak_flop_per_s={k: v * compute for k, v in self.peak_flop_per_s.items()},
-            sparse_flop_per_s={k: v * compute for k, v in self.sparse_flop_per_s.items()},
-            memory_bytes=self.memory_bytes * capacity,
-            memory_bytes_per_s=self.memory_bytes_per_s * bandwidth,
-            link_bytes_per_s=self.link_bytes_per_s * link,
-            internode_bytes_per_s=self.internode_bytes_per_s * link,
-            band_class="first_principles",
-        )
-
+__all__ = ["PEAK_FORMATS", "SEGMENTS", "Hardware", "HardwareError", "hardware", "known_hardware"]
 
 #: Field -> (fact quantity, unit, factor), first that exists wins. A bidirectional total is halved.
 SOURCES: Mapping[str, tuple[tuple[str, str, float], ...]] = MappingProxyType(
@@ -203,7 +100,7 @@ def hardware(name_or_mapping: str | Path | Mapping[str, object]) -> Hardware:
         return _custom(name_or_mapping, "custom hardware")
     text = str(name_or_mapping)
     if text.lower().endswith((".yaml", ".yml", ".json")):
-        return _custom(_read_mapping(Path(text)), text)
+        return _custom(read_mapping(Path(text)), text)
     name = _aliases().get(normalise(text))
     if name is None:
         hint = did_you_mean(text, known_hardware())
@@ -283,82 +180,6 @@ def _text(facts: Catalog, subject: str, quantity: str, base: Hardware | None) ->
     return (base.process, base.fact_ids.get("process", "")) if base else ("", "")
 
 
-def _read_mapping(path: Path) -> Mapping[str, object]:
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-
-    if not path.exists():
-        raise HardwareError(f"no hardware file {path}; known names: {', '.join(known_hardware()[:8])} ...")
-    try:
-        data = YAML(typ="safe").load(path.read_text(encoding="utf-8"))
-    except YAMLError as exc:
-        raise HardwareError(f"{path}: not YAML: {exc}") from exc
-    if not isinstance(data, Mapping):
-        raise HardwareError(f"{path}: expected a mapping of hardware fields, found {type(data).__name__}")
-    return data
-
-
 def _custom(data: Mapping[str, object], where: str) -> Hardware:
-    fields = {f for f in Hardware.__slots__ if f != "fact_ids"} | {"base"}
-    unknown = [k for k in data if k not in fields]
-    if unknown:
-        hints = "; ".join(f"{k!r}{did_you_mean(str(k), sorted(fields))}" for k in unknown)
-        raise HardwareError(f"{where}: unknown field {hints}")
     base = hardware(str(data["base"])) if "base" in data else None
-    need = ("name", "memory_bytes", "memory_bytes_per_s", "peak_flop_per_s", "tdp_w")
-    missing = [k for k in need if k not in data and (base is None or k == "name")]
-    if missing:
-        raise HardwareError(f"{where}: missing {', '.join(missing)} (or give `base: NAME` and only what differs)")
-
-    def pick(key: str, default: object) -> object:
-        return data.get(key, getattr(base, key) if base is not None else default)
-
-    peaks = _number_map(pick("peak_flop_per_s", {}), f"{where}: peak_flop_per_s")
-    if base is not None:
-        peaks = {**base.peak_flop_per_s, **peaks}
-    number: Callable[[str, object], float] = lambda key, default: _number(key, pick(key, default), where)  # noqa: E731
-    segment = str(pick("segment", "datacenter"))
-    if segment not in SEGMENTS:
-        raise HardwareError(f"{where}: segment {segment!r} is not one of {', '.join(SEGMENTS)}")
-    units, l2 = pick("compute_units", None), pick("l2_bytes", None)
-    return Hardware(
-        name=str(data["name"]),
-        vendor=str(pick("vendor", "custom")),
-        family=str(pick("family", "custom")),
-        segment=segment,
-        peak_flop_per_s=MappingProxyType(peaks),
-        memory_bytes=number("memory_bytes", None),
-        memory_bytes_per_s=number("memory_bytes_per_s", None),
-        link_bytes_per_s=number("link_bytes_per_s", 0.0),
-        domain_size=int(number("domain_size", 1)),
-        internode_bytes_per_s=number("internode_bytes_per_s", 0.0),
-        tdp_w=number("tdp_w", None),
-        compute_units=None if units is None else int(_number("compute_units", units, where)),
-        l2_bytes=None if l2 is None else _number("l2_bytes", l2, where),
-        process=str(pick("process", "")),
-        fact_ids=MappingProxyType({} if base is None else dict(base.fact_ids)),
-        band_class="first_principles",
-        sparse_flop_per_s=MappingProxyType(_number_map(pick("sparse_flop_per_s", {}), where, "peak_flop_per_s")),
-    )
-
-
-def _number(key: str, value: object, where: str) -> float:
-    try:
-        number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError) as exc:
-        raise HardwareError(f"{where}: {key} is {value!r}, not a number") from exc
-    low, high = BOUNDS[key]
-    if not low <= number <= high:
-        raise HardwareError(
-            f"{where}: {key} = {number:g} lies outside {low:g} .. {high:g}: rates are B/s and FLOP/s, capacities bytes"
-        )
-    return number
-
-
-def _number_map(value: object, where: str, key: str = "peak_flop_per_s") -> dict[str, float]:
-    if not isinstance(value, Mapping):
-        raise HardwareError(f"{where}: expected formats with dense FLOP/s, e.g. {{bf16: 1e15}}, found {value!r}")
-    unknown = [k for k in value if k not in PEAK_FORMATS]
-    if unknown:
-        raise HardwareError(f"{where}: unknown format {', '.join(map(str, unknown))}; known: {', '.join(PEAK_FORMATS)}")
-    return {str(k): _number(key, v, where) for k, v in value.items()}
+    return custom_hardware(data, where, base)
