@@ -17,6 +17,7 @@ from econ.agent_task import (
     ApiPrice,
     Children,
     FlatPrice,
+    OwnPrice,
     agent_task,
     agent_tasks,
     attempt_cost,
@@ -26,6 +27,9 @@ from econ.agent_task import (
     total_spend,
 )
 from econ.price_book import PriceError, TokenPrices
+from econ.throughput_check import EngineRate
+from econ.token_cost import ServingPoint, Workload, token_cost
+from econ.tokens import StepTimes
 from supply.facts import catalog
 
 PRICES = TokenPrices(3.0, 15.0, 0.3, 3.75, 6.0)
@@ -284,6 +288,35 @@ def test_waiting_sessions_hold_accelerators() -> None:
     assert held.accelerators_held_hours == pytest.approx(session_s / 10 / 3600)
     assert held.parts["held_while_waiting"] == pytest.approx((session_s / 10 - 10) * 0.001)
     assert free.accelerators_held_hours is None and free.accelerator_hours == pytest.approx(10 / 3600)
+
+
+def test_own_accelerators_price_a_task_with_the_engine_band() -> None:
+    rate = EngineRate(1000.0, 800.0, 1250.0, 3000.0, "same_hardware", "memory_bandwidth", "table")
+    times = StepTimes(2e-5, 2e-5, 1e-6, 1e-3)
+    point = ServingPoint(32, 1, 0.5, 0.03, 5.0, rate, times)
+
+    class Table:
+        def points(self, model: str, hardware: str, load: Workload, **setup: object) -> list[ServingPoint]:
+            del model, hardware, load, setup
+            return [point]
+
+    usage = attempt_cost(TASK, PRICE).usage
+    load = Workload("agent", usage.prompt / 10, usage.output / 10, usage.cache_hit_share, 1 - usage.cache_hit_share)
+    tokens = token_cost("m", "h", 3.6, load, engine=Table())
+    cost = task_cost(TASK, OwnPrice(tokens))
+    # ten calls of this mean shape take ten requests' worth of accelerator time, whatever the order of the classes
+    paid_s = usage.output / 1000.0
+    assert cost.accelerator_hours == pytest.approx(paid_s / 0.6 / 3600)
+    assert cost.usd_per_verified_task == pytest.approx(paid_s / 0.6 * 3.6 / 3600)
+    assert cost.low == pytest.approx(cost.usd_per_verified_task / 1.25, rel=0.03)
+    assert cost.high == pytest.approx(cost.usd_per_verified_task / 0.8, rel=0.03)
+    waiting = task_cost(replace(TASK, tool_s=60.0), OwnPrice(tokens, sessions_per_accelerator=4.0))
+    assert waiting.parts["held_while_waiting"] > 0
+    held = waiting.accelerators_held_hours
+    assert held is not None and waiting.accelerator_hours is not None and held > waiting.accelerator_hours
+    assert waiting.usd_per_verified_task == pytest.approx(held * 3.6)
+    with pytest.raises(AgentError, match="give a positive number"):
+        OwnPrice(tokens, sessions_per_accelerator=0.0)
 
 
 def test_never_verified_is_an_error() -> None:

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from econ.api_bill import PricedCall, api_bill, bill_calls, bill_usd, fold_writes, in_usd_of_year, usage_inflation
-from econ.price_book import PriceBook, PriceEntry, PriceError, TokenPrices, build, price_book
+from econ.price_book import PriceBook, PriceEntry, PriceError, TokenPrices, price_book
+from econ.price_list import build
 from econ.usage import CONVENTIONS, TokenUsage, UsageError, from_report
 from supply.facts import catalog
 from supply.facts.record import Fact

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from econ.case_files import fact_ids
 from econ.custom_chip import custom_chip_break_even
-from econ.hardware_choice import Estimate, check_dense_peaks, choose_hardware, parallel_scaling
+from econ.hardware_choice import Estimate, choose_hardware
+from econ.hardware_evidence import check_dense_peaks, parallel_scaling
 from econ.token_cost import Workload
 from econ.tokens import cost_over_price
 from econ.workload_card import Candidate, ChoiceError, Site, WorkloadCard, buyer, buyers
