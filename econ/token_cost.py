@@ -148,6 +148,15 @@ class TokenCost:
             raise TokenCostError("accelerator-seconds by class need an hour price above 0")
         return {k: v / self.usd_per_gpu_hour * 3600 for k, v in self.usd_per_mtoken.items()}
 
+    def kwh_per_mtoken(self, facility_watts: float, idle_watts: float = 0.0) -> dict[str, float]:
+        """Facility energy per million tokens by class: paid accelerator-seconds x mean watts (PUE already in).
+
+        Hours that are paid and not computing draw `idle_watts`.
+        """
+        busy = float(self.use.computing_share_of_sold)
+        mean_watts = facility_watts * busy + idle_watts * (1 - busy)
+        return {k: seconds * mean_watts / 3.6e6 for k, seconds in self.gpu_s_per_mtoken.items()}
+
 
 def cheapest_point(points: Iterable[ServingPoint], load: Workload) -> ServingPoint:
     """The point with the most requests/s per accelerator among those that meet the latency targets.

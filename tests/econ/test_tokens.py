@@ -16,6 +16,8 @@ from econ.fleet_load import (
     self_host_break_even,
     sessions_per_accelerator,
 )
+from econ.own_or_api import own_or_api
+from econ.price_book import TokenPrices
 from econ.throughput_check import EngineRate, ImpossibleThroughputError, check_throughput
 from econ.token_cost import ServingPoint, TokenCostError, Workload, cheapest_point, token_cost, workload, workloads
 from econ.tokens import (
@@ -106,7 +108,6 @@ def test_target_p14_deepseek_day() -> None:
     )
     assert day.cache_hit_share == pytest.approx(value("cache_hit_rate"), abs=5e-4)
     from econ.api_bill import api_bill
-    from econ.price_book import TokenPrices
 
     revenue = api_bill(day, TokenPrices(0.55, 2.19, 0.14)).total
     assert revenue == pytest.approx(562027, rel=2e-4)
@@ -289,6 +290,35 @@ def test_energy_and_carbon() -> None:
     assert half == pytest.approx((1730 * 0.5 + 600 * 0.5) / 500 / 3.6)
     assert carbon_kg_per_mtoken(full, 0.4) == pytest.approx(0.4 * full)
     assert carbon_kg_per_mtoken(full, 0.4, 150, 1000) > carbon_kg_per_mtoken(full, 0.4)
+
+
+def test_energy_by_class_sums_to_the_energy_of_the_run() -> None:
+    cost = token_cost("m", "h", 2.0, LOAD, UseChain(busy=0.5), engine=ENGINE)
+    by_class = cost.kwh_per_mtoken(1730.0, idle_watts=600.0)
+    usage = LOAD.usage
+    total = (
+        by_class["uncached_input"] * usage.uncached_input
+        + by_class["cache_write"] * usage.cache_write
+        + by_class["cache_read"] * usage.cache_read
+        + by_class["output"] * usage.output
+    )
+    assert total / usage.output == pytest.approx(energy_kwh_per_mtoken(1730.0, 1000.0, 0.5, 600.0))
+
+
+def test_own_or_api_prices_the_same_tokens() -> None:
+    cost = token_cost("m", "h", 2.0, LOAD, UseChain(busy=0.5), engine=ENGINE)
+    prices = TokenPrices(3.0, 15.0, 0.3, 3.75)
+    both = own_or_api(cost, prices, accelerators=8)
+    assert both.own_usd_per_mtoken == pytest.approx(cost.by_denominator["total"])
+    by_hand = (200 * 3.0 + 300 * 3.75 + 500 * 0.3 + 200 * 15.0) / 1200
+    assert both.api_usd_per_mtoken == pytest.approx(by_hand)
+    volume = both.break_even.mtokens_per_day
+    assert volume is not None and volume * by_hand == pytest.approx(8 * 2.0 * 24)
+    assert both.slow.share_of_capacity > both.break_even.share_of_capacity > both.fast.share_of_capacity
+    per_output = own_or_api(cost, prices, accelerators=8, denominator="output")
+    assert per_output.break_even.share_of_capacity == pytest.approx(both.break_even.share_of_capacity)
+    assert both.own_is_cheaper_when_full
+    assert not own_or_api(cost, TokenPrices(0.001, 0.001), accelerators=8).own_is_cheaper_when_full
 
 
 def test_break_even_volume() -> None:
