@@ -7,9 +7,18 @@ from dataclasses import dataclass
 from econ.performance.names import did_you_mean
 from supply.facts import catalog
 
-__all__ = ["TextError", "TokenCount", "languages", "tokens_from_characters", "tokens_from_pages", "tokens_from_words"]
+__all__ = [
+    "TextError",
+    "TokenCount",
+    "languages",
+    "tokens_for_same_meaning",
+    "tokens_from_characters",
+    "tokens_from_pages",
+    "tokens_from_words",
+]
 
 _WORDS = "eng_text_tokens_per_word_llama3_"
+_PREMIUM = "eng_text_token_premium_"
 _CHARACTERS = "eng_text_tokens_per_1000_characters_"
 
 
@@ -66,6 +75,29 @@ def tokens_from_words(words: float, language: str = "english", words_per_token: 
         rule = catalog()["eng_text_words_per_token_english"]
         return TokenCount(words / rule.number, measured, words / rule.number, rule.id)
     return TokenCount(measured, 0.8 * measured, 1.2 * measured, _WORDS + key)
+
+
+def tokens_for_same_meaning(english_words: float, language: str) -> TokenCount:
+    """Tokens of a translation that says what so many English words say: English tokens x the language's premium.
+
+    Words of different languages are not comparable; the same meaning is.
+
+    >>> round(tokens_for_same_meaning(750, "chinese").tokens)
+    2250
+
+    Raises:
+        TextError: for a negative count, or a language whose premium is not known.
+    """
+    english = tokens_from_words(english_words)
+    key = language.strip().lower()
+    if key == "english":
+        return english
+    if _PREMIUM + key not in catalog():
+        known = sorted(f.id.removeprefix(_PREMIUM) for f in catalog() if f.id.startswith(_PREMIUM))
+        raise TextError(f"no token premium of {language!r}{did_you_mean(key, known)}; known: {', '.join(known)}")
+    premium = catalog()[_PREMIUM + key]
+    low, high = premium.range
+    return TokenCount(english.tokens * premium.number, english.low * low, english.high * high, premium.id)
 
 
 def tokens_from_pages(pages: float, language: str = "english", tokens_per_page: float | None = None) -> TokenCount:

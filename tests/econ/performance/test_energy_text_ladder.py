@@ -22,6 +22,7 @@ from econ.performance.readings import ReadingError, arrival_profile, count_fleet
 from econ.performance.text_tokens import (
     TextError,
     languages,
+    tokens_for_same_meaning,
     tokens_from_characters,
     tokens_from_pages,
     tokens_from_words,
@@ -90,6 +91,15 @@ def test_tokens_of_text():
 def test_text_ranges_hold_the_value(language):
     count = tokens_from_words(1000, language)
     assert count.low <= count.tokens <= count.high and count.basis in catalog()
+
+
+def test_the_same_meaning_costs_more_tokens():
+    english = tokens_for_same_meaning(750, "English")
+    for language in ("spanish", "french", "arabic", "japanese", "chinese"):
+        count = tokens_for_same_meaning(750, language)
+        assert english.tokens < count.tokens and count.low <= count.tokens <= count.high
+    with pytest.raises(TextError, match="no token premium of 'klingon'"):
+        tokens_for_same_meaning(750, "klingon")
 
 
 def test_text_refusals():
