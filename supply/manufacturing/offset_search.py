@@ -44,7 +44,11 @@ def best_offset(die: Pair, pitch: Pair, radius: float, barred: Pair | None = Non
     candidates = _candidates(base, die, pitch, radius)
     if barred is not None:
         candidates = np.concatenate([candidates, _grid(pitch, 4 * _GRID)])
-    counts = _counts(candidates, base, die, radius, barred)
+    counts = (
+        _row_counts(candidates, die, pitch, radius)
+        if barred is None
+        else _counts(candidates, base, die, radius, barred)
+    )
     x, y = (base + candidates[int(np.argmax(counts))]).T
     inside = _fits(x, y, die, radius, barred)
     found = x[inside], y[inside]
@@ -66,6 +70,19 @@ def _fits(x: FloatArray, y: FloatArray, die: Pair, radius: float, barred: Pair |
     if barred is not None:
         inside &= ~((np.abs(x + die[0] / 2) < die[0] / 2 + barred[0]) & (y < barred[1]))
     return inside
+
+
+def _row_counts(offsets: FloatArray, die: Pair, pitch: Pair, radius: float) -> FloatArray:
+    """Dies that fit at each offset, row by row: a row holds the grid steps within the chord at its far edge."""
+    rows = np.arange(-int(radius / pitch[1]) - 2, int(radius / pitch[1]) + 2) * pitch[1]
+    low = offsets[:, 1:] + rows
+    far = np.maximum(np.abs(low), np.abs(low + die[1]))
+    room = (radius + _TOLERANCE_MM) ** 2 - far**2
+    chord = np.sqrt(np.maximum(room, 0.0))
+    first = np.ceil((-chord - offsets[:, :1]) / pitch[0])
+    last = np.floor((chord - die[0] - offsets[:, :1]) / pitch[0])
+    held: FloatArray = np.where(room > 0, np.maximum(last - first + 1.0, 0.0), 0.0).sum(axis=1)
+    return held
 
 
 def _counts(
@@ -91,7 +108,7 @@ def _candidates(base: FloatArray, die: Pair, pitch: Pair, radius: float) -> Floa
         return _row_candidates(die, pitch, radius)
     crossings = _crossings(corners, radius)
     inside = np.all((crossings >= -_TOLERANCE_MM) & (crossings <= np.array(pitch) + _TOLERANCE_MM), axis=1)
-    return np.unique(np.round(np.concatenate([crossings[inside], _grid(pitch, 4)]), 9), axis=0)
+    return np.concatenate([crossings[inside], _grid(pitch, 4)])
 
 
 def _boundary_corners(base: FloatArray, die: Pair, pitch: Pair, radius: float) -> FloatArray:
@@ -117,20 +134,13 @@ def _crossings(centres: FloatArray, radius: float) -> FloatArray:
 
 
 def _row_candidates(die: Pair, pitch: Pair, radius: float) -> FloatArray:
-    """For each of a fine set of y offsets the x offset that fills the rows best, exact along x."""
-    steps = np.arange(-int(radius / pitch[1]) - 2, int(radius / pitch[1]) + 2) * pitch[1]
-    found = [
-        _best_x(steps + start, die, pitch[0], radius, start)
-        for start in np.linspace(0, pitch[1], _ROW_STEPS, endpoint=False)
-    ]
+    """For each of a fine set of y offsets every x offset at which a row gains a die: exact along x."""
+    rows = np.arange(-int(radius / pitch[1]) - 2, int(radius / pitch[1]) + 2) * pitch[1]
+    found = []
+    for start in np.linspace(0, pitch[1], _ROW_STEPS, endpoint=False):
+        far = np.maximum(np.abs(rows + start), np.abs(rows + start + die[1]))
+        chord = np.sqrt(radius**2 - far[far < radius] ** 2)
+        offsets = np.unique(np.concatenate([-chord % pitch[0], (chord - die[0]) % pitch[0]]))
+        tried = np.stack([offsets, np.full(len(offsets), start)], axis=1)
+        found.append(tried[int(np.argmax(_row_counts(tried, die, pitch, radius)))])
     return np.array(found)
-
-
-def _best_x(rows: FloatArray, die: Pair, pitch: float, radius: float, start: float) -> Pair:
-    far = np.maximum(np.abs(rows), np.abs(rows + die[1]))
-    chord = np.sqrt(radius**2 - far[far < radius] ** 2)
-    offsets = np.unique(np.concatenate([-chord % pitch, (chord - die[0]) % pitch]))[:, None]
-    first = np.ceil((-chord - offsets) / pitch - 1e-9)
-    last = np.floor((chord - die[0] - offsets) / pitch + 1e-9)
-    total = np.maximum(last - first + 1, 0).sum(axis=1)
-    return float(offsets[int(np.argmax(total)), 0]), float(start)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -117,6 +118,7 @@ def packages_per_wafer(
     return unwrap(np.asarray(gross_dies(width, area / width, 300.0, edge_exclusion_mm, scribe_mm), dtype=np.float64))
 
 
+@lru_cache(maxsize=256)
 def interposer_area_mm2(packages: float, edge_exclusion_mm: float = 3.0, scribe_mm: float = 0.1) -> float:
     """Largest square interposer of which a 300 mm wafer still holds a number of packages: the inverse of placement.
 

@@ -95,7 +95,8 @@ def _meets(
         local = rate[cut, None] * spread
         bad = -np.expm1(-block[cut, None] * local)
         rest = np.exp(-other[cut, None] * local) * weights
-        parts.append(np.stack([(bdtr(float(k), blocks, bad) * rest).sum(axis=1) for k in limits]))
+        met = (np.exp(-blocks * block[cut, None] * local) if k == 0 else bdtr(float(k), blocks, bad) for k in limits)
+        parts.append(np.stack([(share_met * rest).sum(axis=1) for share_met in met]))
     return np.concatenate(parts, axis=1)
 
 
