@@ -26,6 +26,7 @@ __all__ = [
     "failure_rate_per_year",
     "hours_between_interruptions",
     "provisioned_over_used",
+    "total_interruptions",
 ]
 
 
@@ -131,3 +132,17 @@ def failure_rate_per_year(
         / 365.0
     )
     return plain((require("events", events, 0) + require("more_events", more_events, 0)) / years)
+
+
+def total_interruptions(unexpected: int, planned: int = 0) -> int:
+    """All interruptions of a run; only the unexpected ones enter a failure rate.
+
+    >>> total_interruptions(419, 47)
+    466
+
+    Raises:
+        UseError: when a count is negative.
+    """
+    if unexpected < 0 or planned < 0:
+        raise UseError(f"{unexpected} unexpected and {planned} planned interruptions: counts are not negative")
+    return unexpected + planned
