@@ -87,6 +87,7 @@ class Solution:
     vertex: Array | None = None
     status: str = "optimal"
     notes: list[str] = field(default_factory=list)
+    regime: str = "foresight"
 
     @property
     def network(self) -> Network:

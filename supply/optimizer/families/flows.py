@@ -125,7 +125,8 @@ def constrain(c: Context) -> None:
             takes.append(m.discard[material, t])
         before = m.stock[material, t - 1] if t else 0
         pipe_ = m.pipe[material, t] if c.has("pipe", material) else 0
-        return before + sum(arrivals) + pipe_ == sum(takes) + m.stock[material, t]
+        # all on one side: the compiled row then always counts what comes in as positive
+        return before + sum(arrivals) + pipe_ - sum(takes) - m.stock[material, t] == 0
 
     def limit(_: object, resource: str, t: int) -> object:
         used = [m.use[p, resource, t] * m.start[p, t] for p in layout.users[resource] if (p, t) in started]
