@@ -8,8 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-__all__ = ["Architecture", "ArchitectureError"]
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Architecture", "ArchitectureError", "kv_bytes_per_token"]
 
 MIXERS = ("full", "sliding", "linear", "mamba", "none")
 MLPS = ("dense", "moe", "none")
@@ -195,8 +199,17 @@ class Architecture:
         mamba = self.mamba_heads * self.mamba_head_dim * self.mamba_state * self.attention.count("mamba")
         return linear + mamba
 
-    def kv_bytes(self, tokens: float, bytes_per_value: float = 2.0) -> float:
+    def token_bytes(self, kind: str, bytes_per_value: float = 2.0) -> float:
+        """Bytes that one token adds over all layers of a kind; latent attention holds rank + rope once, not twice."""
+        layers = self.attention.count(kind)
+        if self.is_mla or kind not in ("full", "sliding"):
+            return layers * self.kv_values_per_token(kind) * bytes_per_value
+        return float(kv_bytes_per_token(layers, *self.head_shape(kind), bytes_per_value))
+
+    def kv_bytes(self, tokens: ArrayLike, bytes_per_value: float = 2.0) -> Any:
         """Bytes of cached keys and values of one sequence: full layers grow with it, sliding ones stop at the window.
+
+        A float for a number of tokens, an array for an array.
 
         >>> from econ.performance.architecture import architecture
         >>> architecture("Llama-3.1-70B").kv_bytes(1)
@@ -207,9 +220,21 @@ class Architecture:
         Raises:
             ArchitectureError: when tokens or bytes are negative.
         """
-        if tokens < 0 or bytes_per_value <= 0:
-            raise ArchitectureError(f"{self.name}: kv_bytes of {tokens} tokens at {bytes_per_value} B a value")
-        full = self.attention.count("full") * self.kv_values_per_token("full") * tokens
-        kept = min(tokens, self.window) if self.window else tokens
-        sliding = self.attention.count("sliding") * self.kv_values_per_token("sliding") * kept
-        return (full + sliding) * bytes_per_value
+        length = np.asarray(tokens, float)
+        if np.any(length < 0) or bytes_per_value <= 0:
+            raise ArchitectureError(f"{self.name}: kv_bytes of {tokens!r} tokens at {bytes_per_value} B a value")
+        kept = np.minimum(length, self.window) if self.window else length
+        total = self.token_bytes("full", bytes_per_value) * length + self.token_bytes("sliding", bytes_per_value) * kept
+        return float(total) if total.ndim == 0 else total
+
+
+def kv_bytes_per_token(
+    layers: ArrayLike, kv_heads: ArrayLike, head_dim: ArrayLike, bytes_per_value: ArrayLike = 2.0
+) -> NDArray[np.float64]:
+    """Bytes of keys and values that one token adds: layers x 2 x KV heads x head size x bytes. Accepts arrays.
+
+    >>> float(kv_bytes_per_token(80, 8, 128)), float(kv_bytes_per_token(80, 64, 128)) * 128000
+    (327680.0, 335544320000.0)
+    """
+    sizes = (np.asarray(x, float) for x in (layers, kv_heads, head_dim, bytes_per_value))
+    return np.asarray(2.0 * np.prod(np.broadcast_arrays(*sizes), axis=0))

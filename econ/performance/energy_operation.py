@@ -12,9 +12,10 @@ from econ.performance.ideal import ideal_parameters
 from econ.performance.load_models import closed_loop
 from econ.performance.parameters import ParameterSet
 from econ.performance.requests import build_setups, make_request
-from econ.performance.search import Option, default_parameters
+from econ.performance.search import Option
 from econ.performance.setups import Load
 from econ.performance.steps import constants, decode_step, prefill
+from econ.performance.tables import serving_parameters
 
 __all__ = ["OperatingEnergy", "operating_energy"]
 
@@ -53,7 +54,7 @@ def operating_energy(
         raise EnergyError(f"PUE {pue} is below 1: it divides facility by IT energy")
     if option.mode != "aggregated":
         raise EnergyError(f"{option.layout}: phases on separate accelerators have no common average power")
-    fitted = parameters or default_parameters()
+    fitted = parameters or serving_parameters()
     load = Load(isl, osl, option.concurrency, option.tp, option.pp, option.ep, option.dp)
     request = make_request(model, device, load, weight_format=option.weight_format, kv_format=option.kv_format)
     ours, ideal = (build_setups([request], p) for p in (fitted, ideal_parameters()))

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from econ.performance.architecture import Architecture
+from econ.performance.decoder import kv_bytes_per_token
 from econ.performance.formats import NumberFormat, part_bytes
 from econ.performance.hardware import Hardware
 from econ.performance.memory_layout import Layout, expert_ranks, stage_share
@@ -77,48 +78,24 @@ def least_devices(total_bytes: float, device_bytes: float, devices_per_node: int
     return -(-devices // devices_per_node) * devices_per_node
 
 
-def kv_bytes_per_token(
-    layers: ArrayLike, kv_heads: ArrayLike, head_dim: ArrayLike, bytes_per_value: ArrayLike = 2.0
-) -> NDArray[np.float64]:
-    """Bytes of keys and values that one token adds: layers x 2 x KV heads x head size x bytes. Accepts arrays.
-
-    >>> float(kv_bytes_per_token(80, 8, 128)), float(kv_bytes_per_token(80, 64, 128)) * 128000
-    (327680.0, 335544320000.0)
-    """
-    sizes = (np.asarray(x, float) for x in (layers, kv_heads, head_dim, bytes_per_value))
-    return np.asarray(2.0 * np.prod(np.broadcast_arrays(*sizes), axis=0))
-
-
 def kv_bytes(
     model: Architecture, tokens: ArrayLike, bytes_per_value: float = 2.0, block_tokens: int = 1
 ) -> NDArray[np.float64]:
     """Bytes of keys and values of one sequence at each length, rounded up to whole paging blocks. Accepts arrays.
 
-    Full layers grow with the length, sliding ones stop at the window, latent attention holds rank + rope values once,
-    linear and state-space layers hold a state of constant size (4 bytes a value) that is not counted here.
+    See `Architecture.kv_bytes`; the recurrent state of linear layers is constant and comes apart, as `state_bytes`.
 
     >>> from econ.performance.architecture import architecture
     >>> float(kv_bytes(architecture("Llama-3.1-70B"), 128000))
     41943040000.0
 
     Raises:
-        MemoryFitError: when a length is negative.
+        MemoryFitError: when a length is negative or a block has no tokens.
     """
     length = np.asarray(tokens, float)
     if np.any(length < 0) or bytes_per_value <= 0 or block_tokens < 1:
-        raise MemoryFitError(f"{model.name}: lengths and bytes a value must not be negative")
-    blocks = np.ceil(length / block_tokens) * block_tokens
-    kept = np.minimum(blocks, model.window) if model.window else blocks
-    full, sliding = (_token_bytes(model, kind, bytes_per_value) for kind in ("full", "sliding"))
-    return np.asarray(full * blocks + sliding * kept)
-
-
-def _token_bytes(model: Architecture, kind: str, bytes_per_value: float) -> float:
-    """Bytes that one token adds over all layers of a kind; latent attention holds rank + rope once, not twice."""
-    layers = model.attention.count(kind)
-    if model.is_mla:
-        return layers * model.kv_values_per_token(kind) * bytes_per_value
-    return float(kv_bytes_per_token(layers, *model.head_shape(kind), bytes_per_value))
+        raise MemoryFitError(f"{model.name}: lengths and bytes a value must not be negative, blocks hold tokens")
+    return np.asarray(model.kv_bytes(np.ceil(length / block_tokens) * block_tokens, bytes_per_value))
 
 
 def state_bytes(model: Architecture, bytes_per_value: float = 4.0) -> float:
@@ -134,12 +111,12 @@ def max_tokens(
     Raises:
         MemoryFitError: when the model keeps no cache that grows (its length is then limited by the model alone).
     """
-    growing = _token_bytes(model, "full", bytes_per_value) * share
+    growing = model.token_bytes("full", bytes_per_value) * share
     fixed = float(kv_bytes(model, model.window or 0, bytes_per_value)) * share - growing * (model.window or 0)
     if growing <= 0:
         raise MemoryFitError(f"{model.name}: no layer's cache grows with the length, so memory does not limit it")
     inside = model.window or 0
-    sliding = _token_bytes(model, "sliding", bytes_per_value) * share
+    sliding = model.token_bytes("sliding", bytes_per_value) * share
     length = (free_bytes - fixed) / growing
     if length < inside:
         length = free_bytes / (growing + sliding)

@@ -15,17 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from econ.performance.load_models import Served, batch_limit, closed_loop, disaggregated
-from econ.performance.parameters import ParameterSet, ParameterVector
+from econ.performance.parameters import ParameterSet
 from econ.performance.requests import EngineError, Request, build_setups, make_request
 from econ.performance.setups import Load, Setups
-from econ.performance.specs import SERVING_LEVELS, SERVING_SPECS
 from econ.performance.steps import constants, decode_step
+from econ.performance.tables import serving_parameters
 
 __all__ = ["Front", "Option", "SearchError", "SearchSpace", "best", "explain", "front", "what_if"]
 
 Array = NDArray[np.float64]
 POWERS = (1, 2, 4, 8)
-CONCURRENCIES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)
+CONCURRENCIES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 2048)
 #: Prefill and decode workers of a disaggregated set-up, in copies of the layout.
 WORKER_RATIOS = ((1, 1), (1, 2), (1, 3), (2, 1))
 
@@ -124,19 +124,15 @@ def front(
         SearchError: when nothing of the space can run, with the commonest reasons.
     """
     tried = space or SearchSpace()
-    fitted = parameters or default_parameters()
+    fitted = parameters or serving_parameters()
     cases, refused = _cases(model, hardware, isl, osl, tried, framework, scale or {})
     options = [o for case_group in _by_mode(cases) for o in _evaluate(case_group, tried, fitted, refused)]
     if not options:
         why = "; ".join(f"{n} x {r}" for r, n in refused.most_common(3))
         raise SearchError(f"no set-up of {model} on {hardware} can run: {why}")
-    return Front(model, hardware, tuple(_pareto(options)), tuple(options), len(options), dict(refused))
-
-
-def default_parameters() -> ParameterSet:
-    """The constants that a search uses unless others are given: the priors from physics and kernel measurements."""
-    vector = ParameterVector(SERVING_SPECS, SERVING_LEVELS)
-    return vector.unpack(vector.prior)
+    return Front(
+        model, hardware, tuple(_pareto(options)), tuple(options), len(options), {k: n for k, n in refused.items() if n}
+    )
 
 
 def _cases(
@@ -308,7 +304,7 @@ def explain(
 
     `compute_over_memory` above 1 says that arithmetic binds, below 1 that bandwidth does.
     """
-    fitted = parameters or default_parameters()
+    fitted = parameters or serving_parameters()
     load = Load(isl, osl, option.concurrency, option.tp, option.pp, option.ep, option.dp)
     request = make_request(model, hardware, load, weight_format=option.weight_format, kv_format=option.kv_format)
     setups = build_setups([request], fitted)
