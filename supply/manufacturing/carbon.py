@@ -11,6 +11,9 @@ import numpy as np
 from supply.facts import Catalog, catalog
 from supply.manufacturing.cost import DiePart, MemoryPart, Unit, Waterfall, good_unit_cost
 from supply.manufacturing.numeric import FloatArray, ManufacturingError, Numbers, positive, unwrap
+from supply.manufacturing.product_specs import NODES, SPECS
+from supply.manufacturing.products import product
+from supply.manufacturing.unit_costs import central_unit
 
 __all__ = ["GRIDS", "Footprint", "footprint", "wafer_carbon_kg"]
 
@@ -67,10 +70,6 @@ def footprint(sku: str, on: date | None = None, grid: str = "taiwan", cat: Catal
     >>> list(shape.carbon_kg)[:2], shape.carbon_kg.total > 0
     (['raw_silicon', 'defective_silicon'], True)
     """
-    from supply.manufacturing.product_specs import NODES, SPECS
-    from supply.manufacturing.products import product
-    from supply.manufacturing.unit_costs import central_unit
-
     if grid not in GRIDS:
         raise ManufacturingError(f"grid {grid!r} is not known; choose one of {', '.join(GRIDS)}")
     facts = catalog() if cat is None else cat

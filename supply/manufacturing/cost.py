@@ -1,6 +1,4 @@
-"""Cost of a good unit as a waterfall whose parts sum to the total; wafer cost from process steps; set-up cost per
-unit.
-"""
+"""Cost of a good unit as a waterfall whose parts sum to the total, and wafer cost from process steps."""
 
 from __future__ import annotations
 
@@ -158,9 +156,7 @@ def good_unit_cost(unit: Unit) -> Waterfall:
 
 
 def _silicon(dies: Sequence[DiePart]) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Silicon of one package without loss, accepted dies without probe cost, probe cost, and quality of the accepted
-    dies.
-    """
+    """Silicon of a package without loss, its accepted dies without probe, probe cost, and their joint quality."""
     raw, accepted, probe, quality = (np.zeros(()) for _ in range(4))
     quality = quality + 1.0
     for part in dies:

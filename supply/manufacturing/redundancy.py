@@ -103,8 +103,12 @@ def _meets(
 def parametric_yield(
     mean: Numbers, sigma: Numbers, low: Numbers = -np.inf, high: Numbers = np.inf
 ) -> float | FloatArray:
-    """Share of defect-free dies inside speed or leakage limits, for a normal spread: Phi((high - m) / s) - Phi((low -
-    m) / s).
+    """Share of defect-free dies inside speed or leakage limits, for a normal spread.
+
+    Phi((high - mean) / sigma) - Phi((low - mean) / sigma); a missing limit cuts nothing.
+
+    Raises:
+        ManufacturingError: when no die lies between the limits.
 
     >>> round(parametric_yield(1.98, 0.10, low=1.755), 4)
     0.9878
@@ -123,8 +127,9 @@ def parametric_yield(
 def bin_outputs(
     dies: Numbers, shares: Mapping[str, Numbers], parametric: Mapping[str, Numbers] | None = None
 ) -> dict[str, float | FloatArray]:
-    """Dies by bin from dies started: co-products that a network can sell apart. What misses its limits adds to scrap;
-    dies are conserved.
+    """Dies by bin from dies started: co-products that a network can sell apart.
+
+    What misses its parametric limits adds to scrap; dies are conserved.
 
     Raises:
         ManufacturingError: when the shares do not sum to 1, or a parametric yield names a bin that is not there.

@@ -1,6 +1,4 @@
-"""Manufacturing cost of a good tested package by accelerator: central waterfall, a band from drawn inputs, and the
-trace.
-"""
+"""Manufacturing cost of a good tested package by accelerator: central waterfall, band from drawn inputs, trace."""
 
 from __future__ import annotations
 

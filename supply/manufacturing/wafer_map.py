@@ -10,7 +10,7 @@ import numpy.typing as npt
 from supply.manufacturing.numeric import FloatArray, positive
 from supply.manufacturing.rate_mixture import sample_rates
 from supply.manufacturing.wafer import Placement, Wafer, place
-from supply.manufacturing.yield_models import MM2_PER_CM2
+from supply.manufacturing.yield_models import MM2_PER_CM2, die_yield
 
 __all__ = ["WaferMap", "wafer_map"]
 
@@ -57,8 +57,6 @@ def wafer_map(
     >>> m.count("good") + m.count("bad")
     67
     """
-    from supply.manufacturing.yield_models import die_yield
-
     carrier = Wafer() if wafer is None else wafer
     spot = place(die_width_mm, die_height_mm, carrier, scribe_mm)
     rng = np.random.default_rng(seed)

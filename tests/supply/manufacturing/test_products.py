@@ -50,6 +50,14 @@ def test_numbers_are_physical_and_traced(sku):
     assert {"packages_per_interposer_wafer", "package_yield", "hbm_stack_yield", "hbm_stacks"} <= set(p.trace)
 
 
+def test_no_outcome_is_an_input():
+    facts = catalog()
+    for sku in sorted(WANTED):
+        used = {n for names in unit_cost(sku, draws=0).trace.values() for n in names}
+        assert used
+        assert not [n for n in used if n in facts.series_ids and facts.series(n).outcome_derived]
+
+
 def test_wafers_per_package_follow_from_the_parts():
     p = product("mi300x")
     xcd, iod = p.dies
