@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from econ.cost_breakdown import WaterfallError
 from econ.finance import FinanceError
 from econ.gpu_hour import CostInputs
+from econ.margins import accelerator_margin_stack, known_bills, part_bill
 from econ.market import market_table
 from econ.price_quotes import (
     MARKETS,
@@ -123,6 +124,33 @@ def test_margin_stack_from_die_to_model_provider() -> None:
     assert stack["foundry cost"] == pytest.approx(100 * 2 * per_hour / 5)
     with pytest.raises(WaterfallError, match="at least one layer"):
         margin_stack([])
+
+
+def test_margins_of_a_real_accelerator_add_to_the_token_price() -> None:
+    stack = accelerator_margin_stack(
+        "h100",
+        on=date(2026, 6, 30),
+        contract_usd_per_hour=2.65,
+        usd_per_mtoken=1.2,
+        tokens_per_sold_hour=3e6,
+    )
+    assert stack.total == pytest.approx(1.2)
+    assert stack["designer margin"] > stack["suppliers cost"]
+    assert stack["model provider margin"] == pytest.approx(1.2 - 2.65 / 3)
+    with pytest.raises(RentalPriceError, match="needs both"):
+        accelerator_margin_stack("h100", on=ON, contract_usd_per_hour=2.0, usd_per_mtoken=1.0)
+    with pytest.raises(RentalPriceError, match="selling price of the 'tpu_v7' chip"):
+        accelerator_margin_stack("tpu_v7", on=ON, contract_usd_per_hour=2.0)
+
+
+def test_published_bills_add_up() -> None:
+    facts = catalog()
+    assert part_bill("gb300_nvl72_cooling").total == facts["gb300_nvl72_rack_liquid_cooling_bom_2025_11_03"].number
+    assert part_bill("gb200_nvl72_site").total == facts["nvidia_gb200_nvl72_cost_all_in_2025_10"].number
+    assert part_bill("dgx_h100").total == pytest.approx(facts["nvidia_dgx_h100_price_2023_05"].number, rel=0.1)
+    assert all(bar.fact_ids for name in known_bills() for bar in part_bill(name))
+    with pytest.raises(RentalPriceError, match="known are dgx_h100"):
+        part_bill("dgx")
 
 
 def test_markets_never_fill_in_for_each_other() -> None:
