@@ -200,7 +200,7 @@ class Totals:
         if rows:
             started = np.array([name == "start" for name, _ in engine.matrix.columns])
             matrix = matrix_of(engine, engine.matrix.coefficient.fill(solution.theta))[rows]
-            arrivals = np.asarray(np.maximum(matrix.toarray() * _sign(solution), 0.0).sum(axis=0)).ravel()
+            arrivals = np.asarray(np.maximum(matrix.toarray(), 0.0).sum(axis=0)).ravel()
             weights["finished"] += np.where(started, arrivals, 0.0) * solution.flow
         return cls(weights)
 
@@ -209,12 +209,6 @@ class Totals:
         moved = perturbed.moved(rows, factor)[1]
         change = {name: float(w @ (moved - perturbed.vertex)) for name, w in self.weights.items()}
         return {name: 0.0 if abs(v) < 1e-6 * perturbed.solution.flow else round(v, 6) for name, v in change.items()}
-
-
-def _sign(solution: Solution) -> float:
-    from supply.optimizer.embodied import _inflow_positive
-
-    return 1.0 if _inflow_positive(solution.compiled.engine) else -1.0
 
 
 def next_binding(perturbed: Perturbed, row: int, rounds: int = 4) -> tuple[str | None, float | None]:

@@ -60,16 +60,13 @@ class Embodied:
     @cached_property
     def _matrix(self) -> sp.csc_matrix:
         engine = self.solution.compiled.engine
-        matrix = matrix_of(engine, engine.matrix.coefficient.fill(self.solution.theta))
-        balance = np.array([name == "balance" for name, _ in engine.matrix.rows])
-        return matrix if _inflow_positive(engine) else sp.diags(np.where(balance, -1.0, 1.0)).tocsc() @ matrix
+        return matrix_of(engine, engine.matrix.coefficient.fill(self.solution.theta))
 
     @cached_property
     def _y(self) -> Array:
-        """Row prices; balance rows hold the price of a unit in the pool."""
-        engine, y = self.solution.compiled.engine, self.solution.y.copy()
-        balance = np.array([name == "balance" for name, _ in engine.matrix.rows])
-        y[balance] *= -1.0 if _inflow_positive(engine) else 1.0
+        """Row prices; a balance row holds the price of a unit in the pool (its right-hand side counts units taken)."""
+        y = self.solution.y.copy()
+        y[[name == "balance" for name, _ in self.solution.compiled.engine.matrix.rows]] *= -1.0
         return y
 
     @cached_property
@@ -126,7 +123,7 @@ class Embodied:
     def _one(self, s: str, g: str, t: int) -> tuple[Array, float, float]:
         """Use of every row, cost and value of one accelerator energised in period t (model money)."""
         solution, structure, pools = self.solution, self.solution.structure, self._pools
-        network, matrix, cost = solution.network, self._matrix, solution._cost
+        network, cost = solution.network, solution._cost
         target = np.zeros(len(pools.cost))
         target[pools.place[structure.row["balance", (network.fleet[s].material, t)]]] = 1.0
         z = pools.lu.solve(target, trans="T")
@@ -137,11 +134,13 @@ class Embodied:
         self._add(use, j, 1.0, ("balance", "fleet_balance"))
         survival = solution.values.get(f"fleet.{s}.survival", np.ones(network.horizon.length))
         for later in range(t, network.horizon.length):
+            off = structure.column.get(("retire", (s, g, later)))
+            if off is not None and self._x[off] > SMALL:
+                break  # an accelerator that may as well be switched off is worth nothing from here on
             kept *= 1.0 if later == t else float(survival[later])
             f = structure.column["fleet", (s, g, later)]
             value += kept * float(cost[f])
             self._add(use, f, kept, ("fleet_balance",))
-        del matrix
         return use, spent, value
 
     def _add(self, use: Array, column: int, weight: float, without: tuple[str, ...]) -> None:
@@ -207,12 +206,8 @@ class Embodied:
 
 
 def _inflow_positive(engine: Any) -> bool:
-    """Whether the compiled balance rows count inflows as positive."""
-    j, (_, key) = next((j, c) for j, c in enumerate(engine.matrix.columns) if c[0] == "stock")
-    for k in range(engine.matrix.start[j], engine.matrix.start[j + 1]):
-        if engine.matrix.rows[engine.matrix.index[k]] == ("balance", key):
-            return bool(engine.data[k] < 0)
-    raise AssertionError("a stock without its balance row")
+    """Whether the compiled balance rows count inflows as positive (they do: see the balance rule)."""
+    return True
 
 
 def _sparse(items: list[tuple[int, int, float]], rows: int, columns: int) -> sp.csr_matrix:
