@@ -92,9 +92,9 @@ def accelerator_margin_stack(
     """Margins of designer, server maker, cloud and (with a token price) model provider, in the last one's unit.
 
     Suppliers: what the designer pays for a good package. Designer: chip price. Server and network makers: hardware
-    over the chip, less one published bill of the other parts. Cloud: capital charge of the hardware plus its own hourly costs against the contract price. Model
-    provider: token price against the hours that a million tokens take. The bars add to the final price exactly; a
-    layer that sells below cost has a negative margin.
+    over the chip, less one published bill of the other parts. Cloud: capital charge of the hardware plus its own hourly
+    costs against the contract price. Model provider: token price against the hours that a million tokens take. The bars
+    add to the final price exactly; a layer that sells below cost has a negative margin.
 
     Raises:
         RentalPriceError: when no fact prices the chip, or only one of token price and rate is given.
