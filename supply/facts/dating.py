@@ -5,7 +5,7 @@
    forecast, plan, target or guide is about that target; `as_of` is then when it was said.
 3. `known_on` is the last date printed in brackets in `source`; else the date of a snapshot or commit named there;
    else the end of `as_of`. A value about the future without any printed date is known at the start of `as_of`.
-4. `known_on` is never before the start of the span for measured and published values.
+4. `known_on` is never before the start of the span for measured and published values, and never after the day of copying.
 
 `date_rule` names what was used (`as_of`, `target`, `source_date`); a trailing `?` says that the rule had to guess.
 """
@@ -59,8 +59,8 @@ def span(text: str) -> tuple[date, date]:
     raise ValueError(f"{text!r} is not a day (2024-05-01), month (2024-05), quarter (2024-Q2) or year (2024)")
 
 
-def date_fact(quantity: str, as_of: str, source: str, kind: str) -> Dates:
-    """Apply the rule of this module to one row.
+def date_fact(quantity: str, as_of: str, source: str, kind: str, copied_on: date = date.max) -> Dates:
+    """Apply the rule of this module to one row, copied on a day.
 
     >>> d = date_fact("capacity_forecast_for_end_2026", "2025-09", "JPMorgan note (2025-09)", "estimate")
     >>> d.valid_from.isoformat(), d.known_on.isoformat(), d.rule
@@ -76,6 +76,8 @@ def date_fact(quantity: str, as_of: str, source: str, kind: str) -> Dates:
     if kind in ("measured", "published") and not forward and known < valid[0]:
         known, how = valid[1] if valid[1] == valid[0] else valid[0], "clamped?"
         guessed = True
+    if known > copied_on:
+        known, how, guessed = copied_on, "copied?", True
     return Dates(valid[0], valid[1], known, f"{rule}+{how.rstrip('?')}{'?' if guessed else ''}")
 
 

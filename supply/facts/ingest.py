@@ -11,6 +11,7 @@ from __future__ import annotations
 import csv
 import re
 import sys
+from datetime import date
 from pathlib import Path
 
 from supply.facts.catalog import COLUMNS
@@ -52,8 +53,8 @@ def scope_of(subject: str, quantity: str, unit: str) -> str:
     return "subject"
 
 
-def ingest(raw: Path, target: Path) -> int:
-    """Copy one raw file; returns the number of rows written.
+def ingest(raw: Path, target: Path, copied_on: date | None = None) -> int:
+    """Copy one raw file on a day (default: today); returns the number of rows written.
 
     Raises:
         ValueError: when a row has a date that the rule cannot read, with its line.
@@ -63,7 +64,7 @@ def ingest(raw: Path, target: Path) -> int:
         reader = csv.DictReader(line for line in handle if not line.startswith("#"))
         for row in reader:
             try:
-                dates = date_fact(row["quantity"], row["as_of"], row["source"], row["kind"])
+                dates = date_fact(row["quantity"], row["as_of"], row["source"], row["kind"], copied_on or date.today())
             except ValueError as exc:
                 raise ValueError(f"{raw.name}:{reader.line_num}: {row['id']}: {exc}") from exc
             text = expression(row["unit"]) in ATTRIBUTE_UNITS

@@ -153,3 +153,9 @@ def test_quarter_spans_tile_the_year(year: int, quarter: int) -> None:
 def test_a_bad_date_says_which_forms_are_read() -> None:
     with pytest.raises(ValueError, match="is not a day"):
         span("spring 2024")
+
+
+def test_nothing_is_known_after_the_day_of_copying() -> None:
+    assert max(f.known_on for f in catalog()) <= date(2026, 11, 30)
+    dates = date_fact("unit_price", "2028", "A page", "estimate", copied_on=date(2026, 11, 30))
+    assert dates.known_on == date(2026, 11, 30) and dates.rule.endswith("?")
