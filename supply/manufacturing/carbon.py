@@ -56,8 +56,7 @@ class Footprint:
 
 
 def footprint(sku: str, on: date | None = None, grid: str = "taiwan", cat: Catalog | None = None) -> Footprint:
-    """Carbon and water of an accelerator's package: the bill of `unit_cost` with kilograms and litres in place of
-    dollars.
+    """Carbon and water of an accelerator's package: the bill of `unit_cost` in kilograms and litres.
 
     Logic by energy, gas and material per cm2 of its node on the fab's grid; the interposer as a 28 nm class wafer;
     memory per GB; one package value for substrate and assembly. Water counts logic and interposer wafers by mask

@@ -75,10 +75,10 @@ def cycle_time(node_nm: str, cat: Catalog | None = None) -> CycleTime:
 def tapeout_weeks(
     unique_transistors: Numbers, hours_per_transistor: Numbers, engineers: Numbers, parallel_share: Numbers = 1.0
 ) -> float | FloatArray:
-    """Calendar weeks of tape-out: (96 + transistors x effort) engineer hours, the parallel share divided among
-    engineers.
+    """Calendar weeks of tape-out.
 
-    Source: ttm-cas (ISCA 2023); only new transistors count, reused blocks do not.
+    (96 + transistors x effort) engineer hours, of which the parallel share is divided among the engineers. Source:
+    ttm-cas (ISCA 2023); only new transistors count, reused blocks do not.
 
     >>> round(tapeout_weeks(1e9, 5.5068e-6, 100), 2)
     1.4
@@ -98,10 +98,9 @@ def time_to_market_weeks(
     wafers_per_week: Numbers,
     ahead: Numbers = 0.0,
 ) -> float | FloatArray:
-    """Weeks from design to the last good unit of a batch: tape-out + queue + fab + wafers at the line's rate +
-    assembly and test.
+    """Weeks from design to the last good unit of a batch.
 
-    Queue = wafers ahead / rate. All in weeks.
+    Tape-out + queue + fab + wafers at the line's rate + assembly and test. Queue = wafers ahead / rate. All in weeks.
 
     >>> time_to_market_weeks(10, 20, 6, 5000, 2500)
     38.0

@@ -16,10 +16,9 @@ DAYS_PER_MONTH = 365.25 / 12.0
 
 
 def learned(start: Numbers, target: Numbers, half_life_months: Numbers, months: Numbers) -> float | FloatArray:
-    """Value after some months: target + (start - target) x 0.5 ** (months / half-life). Works for yields and defect
-    densities.
+    """Value after some months: target + (start - target) x 0.5 ** (months / half-life).
 
-    Before the start (months below 0) the starting value holds.
+    For yields and defect densities alike. Before the start (months below 0) the starting value holds.
 
     >>> learned(0.60, 0.90, 12, 12)
     0.75
@@ -50,10 +49,10 @@ class LearningCurve:
 
 
 def fit_learning(days: Sequence[date], values: Sequence[float], target: float | None = None) -> LearningCurve:
-    """Least-squares curve through dated points: for each half-life of a fine grid (0.5 to 120 months) start and
-    target are linear.
+    """Least-squares curve through dated points.
 
-    With a `target` two points suffice, without one three.
+    Half-lives of a fine grid (0.5 to 120 months) are tried; for each, start and target are linear. With a `target`
+    two points suffice, without one three.
 
     Raises:
         ManufacturingError: for too few points, repeated days only, or points that do not move towards a target.

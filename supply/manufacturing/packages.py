@@ -30,11 +30,11 @@ RETICLE_MM2 = 858.0
 
 @dataclass(frozen=True)
 class InterposerKind:
-    """What an interposer technology can do. Defect densities and stitch yields are illustrative: no foundry prints
-    them.
+    """What an interposer technology can do.
 
-    They are set so that a 3.3-reticle silicon and a 5.5-reticle bridge interposer reach the 98 % that is reported for
-    CoWoS (fact tsmc_cowos_5_5x_reticle_yield_2026_05).
+    Defect densities and stitch yields are illustrative, as no foundry prints them. They are set so that a
+    3.3-reticle silicon and a 5.5-reticle bridge interposer reach the 98 % that is reported for CoWoS (fact
+    tsmc_cowos_5_5x_reticle_yield_2026_05).
     """
 
     name: str

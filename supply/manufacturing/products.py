@@ -1,6 +1,4 @@
-"""From facts to what the base network needs of each accelerator: dies, yields, packages and memory per wafer, with a
-trace.
-"""
+"""From facts to what the base network needs of each accelerator: dies, yields, packages, memory, with a trace."""
 
 from __future__ import annotations
 
@@ -33,9 +31,7 @@ PACKAGE_YIELDS = {
 
 @dataclass(frozen=True)
 class ProductDie:
-    """One kind of die in a package. `die_yield` includes harvest and line yield; `full_yield` neither bad blocks nor
-    harvest.
-    """
+    """One kind of die in a package: `die_yield` includes harvest and line yield, `full_yield` is free of defects."""
 
     name: str
     count: int
@@ -304,8 +300,7 @@ def stack_yield_by_height(
 
 
 def stack_yield_series(memory: str, height: int) -> tuple[str, int]:
-    """Series of the quoted stack yield at the nearest height, and that height; the yield is scaled as (y)^(height
-    ratio).
+    """Series of the quoted stack yield at the nearest height, and that height.
 
     Raises:
         FactError: when the generation has no yield series.

@@ -76,9 +76,7 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class PublishedComparison:
-    """One accelerator: our central cost and band without set-up cost, the published total where one exists, and
-    parts.
-    """
+    """One accelerator: our cost and band without set-up cost, the published total where one exists, and parts."""
 
     sku: str
     ours_usd: float
@@ -101,10 +99,10 @@ class PublishedComparison:
 
 
 def cost_against_published(cat: Catalog | None = None, draws: int = 2000) -> list[PublishedComparison]:
-    """H100, H200, B200, MI300X and Rubin: ours beside published estimates. Set-up cost is left out, as the estimates
-    do.
+    """H100, H200, B200, MI300X and Rubin: ours beside published estimates.
 
-    `parts` maps a part to (ours, published, fact id); parts without a published value have None.
+    Set-up cost is left out, as the estimates do. `parts` maps a part to (ours, published, fact id); parts without a
+    published value have None.
 
     >>> [c.sku for c in cost_against_published(draws=50)]
     ['h100', 'h200', 'b200', 'mi300x', 'rubin']

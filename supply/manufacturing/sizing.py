@@ -40,8 +40,7 @@ def wafer_starts(
     dies_per_unit: Numbers = 1.0,
     later_yield: Numbers = 1.0,
 ) -> WaferStarts:
-    """Wafer starts for finished units. `counted` says whether `per_wafer` is good or gross: the two differ by the
-    yield.
+    """Wafer starts for finished units; `counted` says whether `per_wafer` is after yield (good) or before (gross).
 
     Compare the implied gross count with `gross_dies` of the die. Works for logic, interposer and memory wafers.
 

@@ -1,6 +1,4 @@
-"""HBM stacks: DRAM dies per wafer, probed-die quality, bond yield per layer, repair, stack test, and wafers per
-stack.
-"""
+"""HBM stacks: probed-die quality, bond yield per layer, repair, stack test, cost, and wafers per stack."""
 
 from __future__ import annotations
 
@@ -25,9 +23,7 @@ BITS_PER_BYTE = 8
 
 
 class MemoryStack(NamedTuple):
-    """Result of `memory_stack`. The stack test catches bad stacks by its coverage; what it lets through is carried
-    on.
-    """
+    """Result of `memory_stack`: the stack test catches bad stacks by its coverage, the rest is carried on."""
 
     incoming_quality: float | FloatArray
     die_pass_rate: float | FloatArray
@@ -173,8 +169,9 @@ def trade_ratio(
     stack_yield: Numbers,
     base_wafer_share: Numbers = 0.0,
 ) -> float | FloatArray:
-    """DRAM wafers used per bit as HBM over per bit as plain DRAM: size ratio x yield ratio / stack yield, plus
-    base-die wafers.
+    """DRAM wafers used per bit as HBM over those per bit as plain DRAM.
+
+    Size ratio x yield ratio / stack yield x (1 + base-die wafers per DRAM wafer).
 
     >>> round(trade_ratio(1.4, 0.9, 0.75, 0.75), 2)
     2.24

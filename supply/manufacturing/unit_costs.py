@@ -192,9 +192,7 @@ class _Inputs:
         return MemoryPart(self.spec.memory, stacks, self.usd_per_gb() * memory_gb / stacks)
 
     def usd_per_gb(self) -> FloatArray:
-        """Contract price of memory per GB; a mixed price is spread over the mean capacity of 8-high and 12-high
-        stacks.
-        """
+        """Contract price of memory per GB; a price of mixed heights is spread over their mean capacity."""
         kind = MEMORIES[self.spec.memory]
         if isinstance(kind.price_gb, str):
             tall = self.facts[kind.price_gb].number

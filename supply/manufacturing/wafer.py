@@ -25,9 +25,7 @@ __all__ = [
 ]
 
 FIELD_MM = (26.0, 33.0)
-"""Exposure field of immersion and 0.33 NA EUV scanners: 858 mm2 (fact
-lithography_193i_and_euv_0_33_na_reticle_field_2023).
-"""
+"""Exposure field of immersion and 0.33 NA EUV scanners (fact lithography_193i_and_euv_0_33_na_reticle_field_2023)."""
 HIGH_NA_FIELD_MM = (26.0, 16.5)
 """Half field of 0.55 NA EUV scanners."""
 MAX_PANEL_MM = 600.0

@@ -17,9 +17,7 @@ __all__ = ["WaferMap", "wafer_map"]
 
 @dataclass(frozen=True)
 class WaferMap:
-    """Sites (lower left corner, mm from the centre) with a state: good, bad or partial (cut by the edge), and
-    defects.
-    """
+    """Sites (lower left corner, mm from the centre), their state (good, bad, partial at the edge), and defects."""
 
     x_mm: FloatArray
     y_mm: FloatArray
