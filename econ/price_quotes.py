@@ -101,9 +101,14 @@ def _quote(fact: Fact) -> PriceQuote | None:
     )
 
 
+def _is_placeholder(fact: Fact) -> bool:
+    """A number that its own source made up from another one is not an observed price."""
+    return fact.kind == "placeholder" or "placeholder:" in fact.note.lower()
+
+
 @lru_cache(maxsize=4)
 def _all_quotes(facts: Catalog) -> tuple[PriceQuote, ...]:
-    found = (_quote(f) for f in facts if not isinstance(f.value, str) and f.kind != "placeholder")
+    found = (_quote(f) for f in facts if not isinstance(f.value, str) and not _is_placeholder(f))
     return tuple(sorted((q for q in found if q is not None), key=lambda q: (q.chip, q.market, q.on, q.fact_id)))
 
 

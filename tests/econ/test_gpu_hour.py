@@ -216,9 +216,7 @@ PUBLISHED = {
     "h100": "h100_sxm",
     "h200": "h200_sxm",
     "b200": "b200_hgx",
-    "b300": "b300_hgx",
     "gb200": "gb200_nvl72",
-    "gb300": "gb300_nvl72",
     "mi300x": "mi300x",
     "mi355x": "mi355x",
 }

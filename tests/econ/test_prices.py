@@ -201,6 +201,13 @@ def test_series_keeps_dates_in_order() -> None:
     assert index[0].on < index[-1].on
 
 
+@pytest.mark.parametrize("chip", ["B300", "GB300"])
+def test_trap_a_placeholder_is_no_observed_price(chip: str) -> None:
+    """One source fills B300 and GB300 with 1.2 times the part before; that is not a contract price."""
+    with pytest.raises(RentalPriceError, match=f"no contract price of '{chip}'"):
+        observed_price(chip, "contract", on=ON)
+
+
 def test_prices_of_instances_and_superchips_are_per_accelerator() -> None:
     block = [q for q in price_quotes("H200", "block") if "instance" in q.fact_id]
     assert block and all(4 < q.usd_per_gpu_hour < 6 for q in block)
