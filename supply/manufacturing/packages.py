@@ -34,22 +34,22 @@ class InterposerKind:
 
     Defect densities and stitch yields are illustrative, as no foundry prints them. They are set so that a
     3.3-reticle silicon and a 5.5-reticle bridge interposer reach the 98 % that is reported for CoWoS (fact
-    tsmc_cowos_5_5x_reticle_yield_2026_05).
+    tsmc_cowos_5_5x_reticle_yield_2026_05). Values: facts asm_interposer_<name>_d0 and asm_interposer_<name>_stitch_yield.
     """
 
     name: str
     defects_per_cm2: float
     max_reticles: float
     stitch_yield: float
-    source: str
+    limit_fact: str
 
 
 INTERPOSERS = {
     kind.name: kind
     for kind in (
-        InterposerKind("silicon", 0.0004, 3.3, 0.997, "limit: fact tsmc_cowos_s_max_interposer_reticles_2023"),
-        InterposerKind("rdl", 0.0006, 5.5, 0.999, "illustrative: organic redistribution, coarse lines"),
-        InterposerKind("bridge", 0.0002, 9.0, 0.998, "limit: fact tsmc_cowos_roadmap_interposer_reticles_2027"),
+        InterposerKind("silicon", 0.0004, 3.3, 0.997, "tsmc_cowos_s_max_interposer_reticles_2023"),
+        InterposerKind("rdl", 0.0006, 5.5, 0.999, "asm_interposer_rdl_max_reticles"),
+        InterposerKind("bridge", 0.0002, 9.0, 0.998, "tsmc_cowos_roadmap_interposer_reticles_2027"),
     )
 }
 

@@ -233,7 +233,7 @@ _NVIDIA = (
         "nvidia_rubin_memory_capacity_2026_01",
         date(2026, 9, 30),
         _MERCHANT,
-        ("harvest as Blackwell (asm_rubin_active_share)", "I/O dies left out: no area was found"),
+        ("harvest as Blackwell", "I/O dies left out: no area was found"),
         interposer_area="nvidia_rubin_interposer_area_2026",
     ),
 )

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from supply.facts import catalog
 from supply.manufacturing import (
     DiePart,
     Insertion,
@@ -29,6 +30,7 @@ from supply.manufacturing import (
     wafer_cost_usd,
 )
 from supply.manufacturing.cost import PARTS
+from supply.manufacturing.packages import INTERPOSERS
 
 GOOD = st.floats(0.5, 1.0)
 
@@ -160,6 +162,17 @@ def test_interposer_limits_and_manual_yield():
     assert package(2, 5000, interposer_yield=0.9).interposer_yield == 0.9
     with pytest.raises(ManufacturingError, match="choose one of silicon, rdl, bridge"):
         interposer_yield(100, "glass")
+
+
+def test_interposer_kinds_hold_the_values_of_their_facts():
+    facts = catalog()
+    for name, kind in INTERPOSERS.items():
+        assert kind.defects_per_cm2 == facts[f"asm_interposer_{name}_d0"].number
+        assert kind.stitch_yield == facts[f"asm_interposer_{name}_stitch_yield"].number
+        assert kind.max_reticles == facts[kind.limit_fact].number
+    reported = facts["tsmc_cowos_5_5x_reticle_yield_2026_05"].number
+    assert interposer_yield(5.5 * 858, "bridge") == pytest.approx(reported, abs=0.01)
+    assert interposer_yield(3.3 * 858, "silicon") == pytest.approx(reported, abs=0.01)
 
 
 def test_packages_per_wafer_by_placement_and_back():
