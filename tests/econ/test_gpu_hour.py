@@ -19,6 +19,8 @@ from econ.gpu_hour import (
     METHODS,
     CostInputs,
     break_even_life_years,
+    break_even_rent,
+    break_even_sold_share,
     cost_by_method,
     economic_life_years,
     gpu_hour_cost,
@@ -184,6 +186,16 @@ def test_break_even_life_inverts_the_cost() -> None:
     assert gpu_hour_cost(FULL, it_life_years=life).total == pytest.approx(3.0, abs=1e-4)
     with pytest.raises(FinanceError, match=r"never pays: over 100 years an hour still costs"):
         break_even_life_years(FULL, 0.2)
+
+
+def test_break_even_rent_and_use_invert_the_cost() -> None:
+    rent = break_even_rent(FULL, margin=0.2)
+    assert gpu_hour_cost(FULL).total == pytest.approx(0.8 * rent)
+    share = break_even_sold_share(FULL, rent)
+    assert gpu_hour_cost(FULL.with_value("use.sold", share)).total == pytest.approx(rent, rel=1e-6)
+    assert share < FULL.use.sold
+    with pytest.raises(FinanceError, match="never covers the cost: with every hour sold"):
+        break_even_sold_share(FULL, 0.5)
 
 
 def test_economic_life_ends_where_rent_meets_running_cost() -> None:
