@@ -87,17 +87,23 @@ class CostInputs:
         Raises:
             FinanceError: when there is no such field.
         """
+        self.value_of(name)
         if name.startswith("use."):
             return replace(self, use=replace(self.use, **{name[4:]: value}))
-        if name not in {f.name for f in fields(self)}:
-            raise FinanceError(
-                f"gpu_hour_cost has no input {name!r}; inputs: {', '.join(f.name for f in fields(self))}"
-            )
         return replace(self, **{name: value})
 
     def value_of(self, name: str) -> Any:
-        """A field by name, `use.sold` included."""
-        return getattr(self.use, name[4:]) if name.startswith("use.") else getattr(self, name)
+        """A field by name, `use.sold` included.
+
+        Raises:
+            FinanceError: when there is no such field.
+        """
+        owner, field_name = (self.use, name[4:]) if name.startswith("use.") else (self, name)
+        if not hasattr(owner, field_name):
+            raise FinanceError(
+                f"gpu_hour_cost has no input {name!r}; inputs: {', '.join(f.name for f in fields(self))}"
+            )
+        return getattr(owner, field_name)
 
 
 def _yearly_capital(inputs: CostInputs, method: str) -> dict[str, Any]:
@@ -221,11 +227,13 @@ def _band(
     """Band of each bar and of the total: one evaluation over a stack of one-at-a-time changes."""
     if not bands:
         return {}, {}, None, None
-    changed = inputs
+    plain_fields: dict[str, Any] = {}
+    use_fields: dict[str, Any] = {}
     for i, (name, ends) in enumerate(bands.items()):
         stack = np.full(2 * len(bands), inputs.value_of(name), dtype=float)
         stack[2 * i : 2 * i + 2] = ends
-        changed = changed.with_value(name, stack)
+        (use_fields if name.startswith("use.") else plain_fields)[name.removeprefix("use.")] = stack
+    changed = replace(inputs, **plain_fields, use=replace(inputs.use, **use_fields))
     stacked = {
         k: np.broadcast_to(np.asarray(v, dtype=float), 2 * len(bands)) for k, v in _bars(changed, method).items()
     }

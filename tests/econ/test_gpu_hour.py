@@ -181,6 +181,12 @@ def test_band_is_the_square_sum_of_single_swings() -> None:
     assert all(bar.low <= bar.value + 1e-12 and bar.value <= bar.high + 1e-12 for bar in cost)
 
 
+@pytest.mark.parametrize("name", ["it_price", "use.sould"])
+def test_unknown_band_or_input_is_refused(name: str) -> None:
+    with pytest.raises(FinanceError, match=f"has no input '{name}'; inputs: it_usd"):
+        gpu_hour_cost(FULL, bands={name: (1.0, 2.0)})
+
+
 def test_break_even_life_inverts_the_cost() -> None:
     life = break_even_life_years(FULL, 3.0)
     assert gpu_hour_cost(FULL, it_life_years=life).total == pytest.approx(3.0, abs=1e-4)
