@@ -34,7 +34,7 @@ class InterposerKind:
 
     Defect densities and stitch yields are illustrative, as no foundry prints them. They are set so that a
     3.3-reticle silicon and a 5.5-reticle bridge interposer reach the 98 % that is reported for CoWoS (fact
-    tsmc_cowos_5_5x_reticle_yield_2026_05). Values: facts asm_interposer_<name>_d0 and asm_interposer_<name>_stitch_yield.
+    tsmc_cowos_5_5x_reticle_yield_2026_05). Values: facts asm_interposer_<name>_d0 and its neighbour _stitch_yield.
     """
 
     name: str

@@ -13,7 +13,8 @@ from supply.manufacturing.yield_models import MM2_PER_CM2
 __all__ = ["SCRAP", "bin_outputs", "harvested_yield", "parametric_yield"]
 
 SCRAP = "scrap"
-_CHUNK = 4_000_000
+_CHUNK = 1_000_000
+_RECURRENCE_UP_TO = 40  # bad blocks: summing the binomial terms is faster than its distribution function up to here
 
 
 def harvested_yield(
@@ -86,18 +87,33 @@ def _meets(
     weights: FloatArray,
 ) -> FloatArray:
     """Share of dies with at most each number of bad blocks and nothing else bad; shape (bins, points)."""
-    from scipy.special import bdtr  # imported here to keep the package's import light
-
     step = max(1, _CHUNK // len(spread))
     parts = []
     for start in range(0, len(rate), step):
         cut = slice(start, start + step)
         local = rate[cut, None] * spread
-        bad = -np.expm1(-block[cut, None] * local)
         rest = np.exp(-other[cut, None] * local) * weights
-        met = (np.exp(-blocks * block[cut, None] * local) if k == 0 else bdtr(float(k), blocks, bad) for k in limits)
+        met = _at_most(limits, blocks, block[cut, None] * local)
         parts.append(np.stack([(share_met * rest).sum(axis=1) for share_met in met]))
     return np.concatenate(parts, axis=1)
+
+
+def _at_most(limits: list[int], blocks: int, faults: FloatArray) -> list[FloatArray]:
+    """P(at most k of the blocks bad) for each k, at an expected number of faults in a block."""
+    if limits[-1] > _RECURRENCE_UP_TO:
+        from scipy.special import bdtr  # imported here to keep the package's import light
+
+        bad = -np.expm1(-faults)
+        return [np.asarray(bdtr(float(k), blocks, bad)) for k in limits]
+    odds = np.expm1(np.minimum(faults, 700.0))  # bad over good; above that no term is left anyway
+    term = np.exp(-blocks * faults)
+    total, out = term.copy(), []
+    for bad_blocks in range(limits[-1] + 1):
+        if bad_blocks in limits:
+            out.append(total.copy())
+        term = term * (odds * ((blocks - bad_blocks) / (bad_blocks + 1.0)))
+        total = total + term
+    return out
 
 
 def parametric_yield(
