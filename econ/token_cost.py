@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from econ.throughput_check import CheckedThroughput, EngineRate, check_throughput
 from econ.tokens import ClassCosts, StepTimes, TokenCostError, class_costs, denominators
@@ -35,8 +35,9 @@ class NoFitError(TokenCostError):
 class Workload:
     """Request shape, cache use and latency target of a service; lengths are means, in tokens.
 
-    `cache_hit_share` and `cache_write_share` are shares of the prompt. A target of None is none. `mean_requests_per_s`
-    with `peak_over_mean` is the load of the whole service where provisioning is wanted.
+    `cache_hit_share` and `cache_write_share` are shares of the prompt. A target of None is none; `targets_at` says
+    whether it binds the mean or the 99th percentile. `mean_requests_per_s` with `peak_over_mean` is the load of the
+    whole service where provisioning is wanted.
     """
 
     name: str
@@ -48,9 +49,12 @@ class Workload:
     tpot_target_s: float | None = None
     mean_requests_per_s: float | None = None
     peak_over_mean: float = 1.0
+    targets_at: Literal["mean", "p99"] = "mean"
     source: str = ""
 
     def __post_init__(self) -> None:
+        if self.targets_at not in ("mean", "p99"):
+            raise TokenCostError(f"workload {self.name!r}: targets_at {self.targets_at!r} is mean or p99")
         if self.prompt_tokens < 0 or self.output_tokens < 1:
             raise TokenCostError(
                 f"workload {self.name!r}: {self.prompt_tokens:g} prompt and {self.output_tokens:g} output tokens; "
@@ -89,6 +93,17 @@ class ServingPoint:
     requests_per_s_per_accelerator: float
     output: EngineRate
     times: StepTimes
+    ttft_p99_s: float | None = None
+    tpot_p99_s: float | None = None
+
+    def latencies_s(self, load: Workload) -> tuple[float, float]:
+        """First-token time and time per token at the percentile that the workload's targets bind.
+
+        A source without percentiles is held to the mean.
+        """
+        if load.targets_at == "mean" or self.ttft_p99_s is None or self.tpot_p99_s is None:
+            return self.ttft_s, self.tpot_s
+        return self.ttft_p99_s, self.tpot_p99_s
 
 
 class Engine(Protocol):
@@ -167,21 +182,22 @@ def cheapest_point(points: Iterable[ServingPoint], load: Workload) -> ServingPoi
     candidates = list(points)
     if not candidates:
         raise NoFitError(f"no operating point for workload {load.name!r}: the model does not fit any layout tried")
-    meeting = [p for p in candidates if load.admits(p.ttft_s, p.tpot_s)]
+    meeting = [p for p in candidates if load.admits(*p.latencies_s(load))]
     if meeting:
         return max(meeting, key=lambda p: p.requests_per_s_per_accelerator)
-    nearest = min(
-        candidates, key=lambda p: max(_miss(p.ttft_s, load.ttft_target_s), _miss(p.tpot_s, load.tpot_target_s))
-    )
+    nearest = min(candidates, key=lambda p: _miss(p, load))
+    ttft_s, tpot_s = nearest.latencies_s(load)
     raise TokenCostError(
         f"no layout or batch meets the targets of workload {load.name!r} (TTFT {load.ttft_target_s} s, TPOT "
-        f"{load.tpot_target_s} s): the nearest reaches TTFT {nearest.ttft_s:.3g} s and TPOT {nearest.tpot_s:.3g} s on "
-        f"{nearest.accelerators} accelerators at {nearest.concurrency:g} requests in flight"
+        f"{load.tpot_target_s} s, {load.targets_at}): the nearest reaches TTFT {ttft_s:.3g} s and TPOT {tpot_s:.3g} s "
+        f"on {nearest.accelerators} accelerators at {nearest.concurrency:g} requests in flight"
     )
 
 
-def _miss(value: float, target: float | None) -> float:
-    return 0.0 if target is None else value / target
+def _miss(point: ServingPoint, load: Workload) -> float:
+    """Latency over target, the worse of the two."""
+    pairs = zip(point.latencies_s(load), (load.ttft_target_s, load.tpot_target_s), strict=True)
+    return max(0.0 if target is None else value / target for value, target in pairs)
 
 
 def token_cost(
