@@ -1,0 +1,90 @@
+"""Rows of the training format answered: a value, a 90 % band, a confidence class, what limits, or the reason why
+not."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+from econ.performance.prediction import Confidence, Limit, Prediction
+from econ.performance.training import step_time
+from econ.performance.training_metrics import memory_value, metric_from_step
+from econ.performance.training_parameters import family_of
+from econ.performance.training_rows import MEMORY_METRICS, RowError, TrainingCase, training_case
+from supply.paths import data_file
+
+__all__ = ["predict_training_row", "predict_training_rows"]
+
+#: Bands of a memory answer where layout and recompute are stated, and where they are assumed (factors).
+MEMORY_BAND = {True: (0.88, 1.15), False: (0.6, 1.6)}
+
+
+@lru_cache(maxsize=1)
+def _known() -> Mapping[str, Any]:
+    with data_file("calibration", "parameters_training.json").open(encoding="utf-8") as handle:
+        body: dict[str, Any] = json.load(handle)
+    return body
+
+
+def confidence_of(case: TrainingCase) -> Confidence:
+    """How near the calibration runs are: this pair, this part, this family, or none."""
+    known = _known()
+    if f"{case.model.name}/{case.hw.name}" in known["pairs"]:
+        return "measured_nearby"
+    if case.hw.name in known["hardware"]:
+        return "same_hardware"
+    return "same_family" if family_of(case.hw) in known["families"] else "first_principles"
+
+
+def _speed(case: TrainingCase) -> Prediction:
+    step = step_time(case.model, case.hw, case.setup)
+    confidence = confidence_of(case)
+    low, high = _known()["bands"][confidence][case.kind]
+    value = metric_from_step(case, step.total_s)
+    if case.metric != "step_time_s":
+        low, high = 1 / high, 1 / low
+    limit: Limit = step.limited_by  # type: ignore[assignment]
+    answer = Prediction.within(value, min(low, 1.0), max(high, 1.0), confidence, limit)
+    return _with_notes(answer, case)
+
+
+def _with_notes(answer: Prediction, case: TrainingCase) -> Prediction:
+    if not case.assumed or answer.predicted is None:
+        return answer
+    return replace(answer, reason="assumed: " + "; ".join(case.assumed))
+
+
+def _memory(case: TrainingCase) -> Prediction:
+    low, high = MEMORY_BAND[case.stated]
+    answer = Prediction.within(memory_value(case), low, high, confidence_of(case), "memory_capacity")
+    return _with_notes(answer, case)
+
+
+def predict_training_row(row: Mapping[str, str]) -> Prediction:
+    """The answer to one row of the training format; never raises for the content of a row.
+
+    >>> row = {"model": "MPT-7b", "hardware": "A100-40", "n_accelerators": "8", "seq": "2048", "global_batch": "384",
+    ...        "micro_batch": "12", "precision": "bf16", "recompute": "full", "metric": "step_time_s", "dp": "8",
+    ...        "conditions": "FSDP FULL_SHARD"}
+    >>> 20 < predict_training_row(row).predicted < 32
+    True
+    >>> predict_training_row({"model": "MPT-7b", "metric": "energy"}).reason[:31]
+    "metric 'energy' is not predicte"
+    """
+    try:
+        case = training_case(row)
+        answer = _memory(case) if case.metric in MEMORY_METRICS else _speed(case)
+    except ValueError as error:
+        return Prediction.refused(str(error))
+    if answer.predicted is None or not math.isfinite(answer.predicted) or answer.predicted <= 0:
+        return Prediction.refused("no finite answer for this set-up")
+    return answer
+
+
+def predict_training_rows(rows: Sequence[Mapping[str, str]]) -> list[Prediction]:
+    """Answers to rows of the training format, in order; each depends on its own row alone."""
+    return [predict_training_row(row) for row in rows]

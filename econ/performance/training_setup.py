@@ -1,0 +1,132 @@
+"""A training set-up: layout, batch, recompute and number format, with the quantities that follow from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["FORMATS", "RECOMPUTE", "SCHEDULES", "SHARDING", "SetupError", "TrainingSetup", "bubble_fraction"]
+
+#: Training formats: (format of the linear layers' peak, bytes of an activation in a matmul, scale or cast passes).
+FORMATS: dict[str, tuple[str, float]] = {
+    "fp32": ("fp32", 4.0),
+    "tf32": ("tf32", 4.0),
+    "bf16": ("bf16", 2.0),
+    "fp16": ("fp16", 2.0),
+    "fp8": ("fp8", 1.0),
+    "mxfp8": ("fp8", 1.0),
+    "nvfp4": ("fp4", 0.5),
+}
+RECOMPUTE = ("none", "selective", "full")
+SHARDING = ("none", "zero1", "zero2", "zero3")
+SCHEDULES = ("1f1b", "interleaved", "zero_bubble")
+
+
+class SetupError(ValueError):
+    """A layout that cannot be: the message names the field, the value and the rule."""
+
+
+@dataclass(frozen=True)
+class TrainingSetup:
+    """How one training step runs. Degrees are numbers of accelerators; `global_batch` and `micro_batch` are sequences.
+
+    `sharding` is that of the data-parallel group: none (plain DDP), zero1 (optimizer), zero2 (and gradients), zero3
+    (and weights; FSDP full shard). Under full recompute, `recompute_share` of the layers keep only their input.
+    `virtual` is the number of model chunks a pipeline stage holds (1: plain 1F1B).
+    """
+
+    accelerators: int
+    sequence: int
+    global_batch: float
+    micro_batch: float = 1.0
+    tp: int = 1
+    pp: int = 1
+    cp: int = 1
+    ep: int = 1
+    virtual: int = 1
+    schedule: str = "1f1b"
+    sharding: str = "zero1"
+    recompute: str = "none"
+    recompute_share: float = 1.0
+    number_format: str = "bf16"
+    sequence_parallel: bool = True
+    fused_attention: bool = True
+    tensor_overlap: bool = True
+    autocast: bool = False
+    balanced_stages: bool = True
+    adapters_only: bool = False
+    internode_bytes_per_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("accelerators", "sequence", "global_batch", "micro_batch", "tp", "pp", "cp", "ep", "virtual"):
+            if not getattr(self, name) > 0:
+                raise SetupError(f"{name} = {getattr(self, name)!r} must be positive")
+        for name, allowed in (("sharding", SHARDING), ("recompute", RECOMPUTE), ("schedule", SCHEDULES)):
+            if getattr(self, name) not in allowed:
+                raise SetupError(f"{name} = {getattr(self, name)!r} is not one of {', '.join(allowed)}")
+        if not 0 <= self.recompute_share <= 1:
+            raise SetupError(f"recompute_share = {self.recompute_share!r} is a share of layers, 0 to 1")
+        if self.number_format not in FORMATS:
+            raise SetupError(f"number_format = {self.number_format!r} is not one of {', '.join(FORMATS)}")
+        replica = self.tp * self.pp * self.cp
+        if self.accelerators % replica:
+            raise SetupError(
+                f"{self.accelerators} accelerators do not divide by tp x pp x cp = {self.tp} x {self.pp} x {self.cp}"
+            )
+        if self.ep > self.tp * self.cp * self.dp:
+            raise SetupError(f"ep = {self.ep} exceeds the {self.tp * self.cp * self.dp} accelerators of a stage")
+
+    @property
+    def dp(self) -> int:
+        """Data-parallel replicas: accelerators / (tp x pp x cp).
+
+        >>> TrainingSetup(accelerators=280, sequence=2048, global_batch=280, tp=8, pp=35).dp
+        1
+        """
+        return self.accelerators // (self.tp * self.pp * self.cp)
+
+    @property
+    def microbatches(self) -> float:
+        """Micro-batches a pipeline runs in one step: global batch / (dp x micro-batch), at least one."""
+        return max(1.0, self.global_batch / (self.dp * self.micro_batch))
+
+    @property
+    def recomputed(self) -> float:
+        """Share of layers whose forward pass runs again in the backward pass."""
+        return self.recompute_share if self.recompute == "full" else 0.0
+
+    @property
+    def tokens_per_step(self) -> float:
+        """Tokens of one optimizer step: global batch x sequence (each counted once, whatever the layout)."""
+        return self.global_batch * self.sequence
+
+    @property
+    def local_batch(self) -> float:
+        """Sequences of one micro-batch, less where the global batch does not fill all replicas."""
+        return min(self.micro_batch, self.global_batch / self.dp)
+
+    @property
+    def rank_tokens(self) -> float:
+        """Tokens of one micro-batch on one context-parallel rank (before tensor parallelism)."""
+        return self.local_batch * self.sequence / self.cp
+
+
+def bubble_fraction(stages: int, microbatches: float, virtual: int = 1, schedule: str = "1f1b") -> float:
+    """Idle time of a pipeline over its busy time.
+
+    1F1B: (p - 1)/m; interleaved with v chunks a stage: (p - 1)/(m v) (Narayanan et al. 2021); zero-bubble H1: a third
+    of 1F1B where forward, input-gradient and weight-gradient parts take equal time (Qi et al. 2023).
+
+    >>> bubble_fraction(8, 32), bubble_fraction(8, 32, virtual=2, schedule="interleaved")
+    (0.21875, 0.109375)
+
+    Raises:
+        SetupError: for fewer than one stage, micro-batch or chunk, or an unknown schedule.
+    """
+    if schedule not in SCHEDULES:
+        raise SetupError(f"schedule = {schedule!r} is not one of {', '.join(SCHEDULES)}")
+    if stages < 1 or microbatches < 1 or virtual < 1:
+        raise SetupError(f"stages {stages}, microbatches {microbatches} and virtual {virtual} must be at least 1")
+    plain = (stages - 1) / microbatches
+    if schedule == "zero_bubble":
+        return plain / 3
+    return plain / virtual if schedule == "interleaved" or virtual > 1 else plain
