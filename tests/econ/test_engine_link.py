@@ -100,6 +100,20 @@ def test_chat_and_overnight_buyers_choose_by_their_own_card() -> None:
     assert {"cooling", "delivery"} <= {n for r in night.rejects if r.candidate.name == "Rubin" for n, _ in r.reasons}
 
 
+def test_research_lab_ranks_whole_runs() -> None:
+    lab = buyer("research_lab")
+    decision = choose_hardware(lab.card, lab.candidates)
+    assert {s.candidate.name for s in decision.survivors} == {"H100 SXM", "H200 SXM", "B200 HGX"}
+    for s in decision.survivors:
+        assert s.unit == "USD per run"
+        hours = s.usd_per_result / s.candidate.usd_per_gpu_hour / s.accelerators
+        assert hours < (lab.card.deadline_hours or 0)
+    tight = replace(lab.card, budget_usd=1e5)
+    assert all("budget" in {n for n, _ in r.reasons} for r in choose_hardware(tight, lab.candidates[:3]).rejects)
+    tiny = replace(lab.card, training={**lab.card.training, "accelerators": 8, "global_batch": 8})
+    assert choose_hardware(tiny, lab.candidates[:1]).rejects[0].first == "fit"
+
+
 def test_fit_rejects_come_with_the_engines_sums() -> None:
     card = buyer("chat_service").card
     big = replace(card, model="DeepSeek-V3")
