@@ -115,11 +115,12 @@ def report(
     >>> [(b.resource, b.price, b.plus_1_percent["finished"]) for b in report(optimize(course_11_1())).bindings]
     [('cowos', 1.0, 100.0)]
     """
-    chosen = (
-        set(periods)
-        if periods is not None
-        else set(solution.network.horizon.labels()[: solution.network.horizon.periods])
-    )
+    labels = solution.network.horizon.labels()[: solution.network.horizon.periods]
+    chosen = set(periods) if periods is not None else set(labels)
+    if solution.plans is not None:
+        options = {"ranges": ranges, "gains": gains, "next_for": next_for}
+        parts = [_report_of_plan(solution.plans[t], p, options) for t, p in enumerate(labels) if p in chosen]
+        return BottleneckReport([b for part in parts for b in part], solution.objective_unit, solution.notes)
     shown = _shown(solution, chosen)
     bindings, notes = [], []
     with Perturbed(solution) as perturbed:
@@ -143,6 +144,10 @@ def report(
     if len(solution.compiled.engine.matrix.integer):
         notes.append("prices hold given the plan of lumpy expansions")
     return BottleneckReport(bindings, solution.objective_unit, notes)
+
+
+def _report_of_plan(plan: Solution, period: str, options: dict[str, Any]) -> list[Binding]:
+    return report(plan, [period], **options).bindings
 
 
 def _binding(row: Any, low: float, high: float, gain: dict[str, float] | None, following: tuple[Any, Any]) -> Binding:

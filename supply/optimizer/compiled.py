@@ -96,15 +96,16 @@ class Compiled:
         """Current numbers."""
         return self.context.table.values.numbers
 
-    def solve(self, *, tidy: bool = False, warm: bool = True) -> Solution:
+    def solve(self, *, tidy: bool = False, warm: bool = True, chain: bool = False) -> Solution:
         """Optimum of the current numbers.
 
         `tidy` solves once more on the optimal face with a fixed secondary cost, so that the plan does not jitter
-        between equally good ones; prices and evidence are those of the first solve.
+        between equally good ones; prices and evidence are those of the first solve. `chain` starts from the last basis
+        instead of the nominal one (a sequence of similar solves); `warm=False` from nothing.
         Raises `InfeasibleError` or `UnboundedError` with an explanation in words.
         """
         engine, mip_gap = self.engine, None
-        if warm and engine.first_basis is not None:
+        if warm and not chain and engine.first_basis is not None:
             engine.restore_basis()
         if len(engine.matrix.integer):
             mip_gap, status = engine.run_integer()
@@ -127,7 +128,12 @@ class Compiled:
         self.context.table.values.numbers = dict(solution.values)
         self.theta = solution.theta.copy()
         self.engine.edit(self.theta)
-        self.engine.set_row_bounds(*self.engine.nominal_rows())
+        if solution.bounds is None:
+            self.engine.set_row_bounds(*self.engine.nominal_rows())
+            self.engine.set_col_bounds(np.zeros(len(solution.x)), self.engine.matrix.col_upper)
+        else:
+            self.engine.set_row_bounds(*solution.bounds[:2])
+            self.engine.set_col_bounds(*solution.bounds[2:])
         self.engine.restore_basis(solution.basis)
 
     def hold_plan(self, solution: Solution) -> bool:

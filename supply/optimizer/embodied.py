@@ -80,9 +80,18 @@ class Embodied:
         place = {i: k for k, i in enumerate(rows)}
         opening = np.abs(engine.matrix.rhs.fill(self.solution.theta)[rows])
         inflow = np.where(opening > SMALL, opening, 0.0)
+        bounds = self.solution.bounds
+        decided = np.zeros(len(x), dtype=bool) if bounds is None else bounds[2] == bounds[3]
         flows = []  # (column, pool, share of the start)
         for j, (name, _) in enumerate(engine.matrix.columns):
             if name not in ("start", "stock") or x[j] <= SMALL:
+                continue
+            if decided[j]:  # started before this plan was made: sunk, its arrivals are like opening stock
+                for k in range(matrix.indptr[j], matrix.indptr[j + 1]):
+                    i, v = int(matrix.indices[k]), float(matrix.data[k])
+                    if i in place and v > 0:
+                        inflow[place[i]] += v * x[j]
+                        opening[place[i]] += v * x[j]
                 continue
             span = slice(matrix.indptr[j], matrix.indptr[j + 1])
             entries = zip(matrix.indices[span].tolist(), matrix.data[span].tolist(), strict=True)
@@ -151,12 +160,15 @@ class Embodied:
                 use[i] += weight * self._matrix.data[k]
 
     @cached_property
-    def _cases(self) -> list[tuple[str, str, int, Array, float, float]]:
-        """(sku, region, t, use, cost, value) for everything that is energised in the reported periods."""
+    def _cases(self) -> list[tuple[str, str, int, Array, float, float, Array]]:
+        """(sku, region, t, use, cost, value, prices) for everything that is energised in the reported periods."""
+        periods = range(self.solution.network.horizon.periods)
+        if self.solution.plans is not None:
+            return [c for t in periods for c in Embodied(self.solution.plans[t])._cases if c[2] == t]
         found = []
         for (name, key), j in self.solution.structure.column.items():
-            if name == "energise" and self._x[j] > 1e-7 and key[-1] < self.solution.network.horizon.periods:
-                found.append((*key, *self._one(*key)))
+            if name == "energise" and self._x[j] > 1e-7 and key[-1] in periods:
+                found.append((*key, *self._one(*key), self._y))
         return found
 
     @cached_property
@@ -164,8 +176,8 @@ class Embodied:
         """sku, region, period, t, value_usd, cost_usd, rents_usd (of the period, per accelerator), gap (relative)."""
         solution, records = self.solution, []
         labels = solution.network.horizon.labels()
-        for s, g, t, use, cost, value in self._cases:
-            rents = float(use @ self._y)
+        for s, g, t, use, cost, value, y in self._cases:
+            rents = float(use @ y)
             gap = abs(value - cost - rents) / max(abs(value), abs(cost), 1e-12)
             unit = solution.worth / solution.flow / solution.discount[t]
             records.append((s, g, labels[t], t, value * unit, cost * unit, rents * unit, gap))
@@ -181,7 +193,7 @@ class Embodied:
         """
         solution, records = self.solution, []
         rows, labels = solution.compiled.engine.matrix.rows, solution.network.horizon.labels()
-        for s, g, t, use, _, _ in self._cases:
+        for s, g, t, use, _, _, y in self._cases:
             unit = solution.worth / solution.flow / solution.discount[t]
             for i in np.flatnonzero(np.abs(use) > SMALL):
                 name, key = rows[i]
@@ -191,9 +203,7 @@ class Embodied:
                     else solution.flow
                 )
                 amount = float(use[i]) * natural / solution.flow
-                records.append(
-                    (s, g, labels[t], t, name, key[0], labels[key[-1]], amount, float(use[i] * self._y[i]) * unit)
-                )
+                records.append((s, g, labels[t], t, name, key[0], labels[key[-1]], amount, float(use[i] * y[i]) * unit))
         columns = ["sku", "region", "period", "t", "row", "subject", "row_period", "amount", "contribution_usd"]
         return pd.DataFrame(records, columns=columns)
 

@@ -50,7 +50,7 @@ class Perturbed:
         self.engine = solution.compiled.engine
         solution.compiled.restore(solution)
         self._integers = solution.compiled.hold_plan(solution)
-        self.lower, self.upper = self.engine.nominal_rows()
+        self.lower, self.upper = self.engine.row_lower.copy(), self.engine.row_upper.copy()
         self.objective = self._solve()
         self.vertex = np.array(self.engine.highs.getSolution().col_value)
         self.basis = self.engine.highs.getBasis()
@@ -91,9 +91,12 @@ class Perturbed:
 
     def close(self) -> None:
         """Put the engine back."""
-        self.engine.restore_basis(self.basis)
         if self._integers:
             self.engine.release_integers()
+        if self.solution.bounds is not None:
+            self.engine.set_row_bounds(*self.engine.nominal_rows())
+            self.engine.set_col_bounds(np.zeros(len(self.vertex)), self.engine.matrix.col_upper)
+        self.engine.restore_basis(self.basis)
 
     def __enter__(self) -> Perturbed:
         return self

@@ -88,7 +88,7 @@ class _Roller:
         self.free_upper = engine.matrix.col_upper.copy()
         self.x = np.zeros(len(self.names))
         self.y = np.zeros(len(engine.matrix.rows))
-        self.solution: Solution | None = None
+        self.plans: list[Solution] = []
 
     def step(self, now: int, tidy: bool) -> None:
         """Decide period `now`."""
@@ -104,16 +104,17 @@ class _Roller:
         gone = ~self.equal & (self.row_period < now)
         engine.set_row_bounds(np.where(gone, -np.inf, rows_low), np.where(gone, np.inf, rows_up))
         try:
-            solution = compiled.solve(tidy=tidy)
+            solution = compiled.solve(tidy=tidy, chain=True)
         except SolveError as error:
             label = network.horizon.labels()[now]
             raise RollingError(f"rolling plan of {label}: {error}") from error
+        solution.bounds = (engine.row_lower.copy(), engine.row_upper.copy(), lower, upper)
+        self.plans.append(solution)
         here = self.period == now
         self.x[here] = np.maximum(solution.x[here], 0.0)
         future = self.period > now
         self.x[future] = solution.x[future]
         self.y[self.row_period >= now] = solution.y[self.row_period >= now]
-        self.solution = solution
 
     def _upper(self, now: int) -> Array:
         """Column bounds of the plan: a window's end that is not known yet is not there."""
@@ -127,7 +128,6 @@ class _Roller:
     def finish(self) -> Solution:
         """The plan as carried out, on the true numbers."""
         compiled, engine = self.compiled, self.compiled.engine
-        assert self.solution is not None
         engine.set_col_bounds(np.zeros(len(self.x)), self.free_upper)
         compiled.reset()
         engine.set_row_bounds(*engine.nominal_rows())
@@ -136,13 +136,16 @@ class _Roller:
             f"rolling information, {self.look_ahead} periods ahead; a price is that of the plan made in its period",
             "evidence is that of the last plan",
         ]
+        last = self.plans[-1]
         return replace(
-            self.solution,
+            last,
+            bounds=None,
+            plans=self.plans,
             values=true,
             theta=compiled.theta.copy(),
             x=self.x,
             y=self.y,
-            notes=[*self.solution.notes, *notes],
+            notes=[*last.notes, *notes],
             vertex=None,
             regime="rolling",
         )

@@ -75,6 +75,8 @@ class Solution:
 
     Tables are pandas frames with one row per observation; `period` is the label, `t` its number; tail periods are left
     out. Prices: USD of the period per natural unit (`objective: value`), otherwise objective units per natural unit.
+    `x` is the plan (ties settled), `vertex` the solver's own point; `plans` are those of a rolling run, one a period;
+    `bounds` (rows low and high, columns low and high) are set where they differ from those of the numbers.
     """
 
     compiled: Compiled
@@ -88,6 +90,8 @@ class Solution:
     status: str = "optimal"
     notes: list[str] = field(default_factory=list)
     regime: str = "foresight"
+    bounds: tuple[Array, Array, Array, Array] | None = None
+    plans: list[Solution] | None = None
 
     @property
     def network(self) -> Network:
