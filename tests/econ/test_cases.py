@@ -7,13 +7,19 @@ import importlib
 import json
 import re
 from collections.abc import Mapping
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
 from econ.cases import CasesError, answer_case, answer_cases, cases_file
+from econ.energy_cost import electricity_usd_per_kwh
+from econ.gpu_hour import gpu_hour_cost
+from econ.throughput_check import ImpossibleThroughputError
+from econ.token_cost import token_cost
 from econ.tokens import implied_tokens_per_s, usd_per_mtoken
+from supply.facts import catalog
 from supply.paths import data_file
 
 
@@ -214,8 +220,31 @@ def test_target_p15_cost_per_rollout() -> None:
     )
 
 
-def test_target_p08_hour_and_token_cost_imply_a_rate() -> None:
-    """The published hour and token cost give the rate that the engine has to class."""
+def test_target_p08_hour_and_token_cost() -> None:
+    """Published: capital 1.06, total 1.41 USD an hour, 0.53 USD/Mtoken; ours from dated facts within 5 %."""
+    facts = catalog()
+    kw = facts["nvidia_dgx_h100_max_power_2024"].number / 8 / 1000
+    electricity, _, _ = electricity_usd_per_kwh("us", date(2025, 11, 14))
+    hour = gpu_hour_cost(
+        extra_usd_per_sold_hour={"capital": 1.06},
+        colocation_usd_per_kw_month=facts["wholesale_colo_250_500_kw_price_2024_12"].number,
+        colocation_kw=kw,
+        busy_kw=kw * facts["8xh100_hgx_node_compute_heavy_power_over_rated_2025_06"].number,
+        pue=facts.series("pue_ai_new_build").levels([date(2025, 11, 14)])[0],
+        electricity_usd_per_kwh=electricity,
+    )
+    assert hour["capital"] == 1.06
+    assert hour.total == pytest.approx(1.41, rel=0.05)
     rate = implied_tokens_per_s(1.41, 0.53)
     assert rate == pytest.approx(739, rel=0.001)
-    assert usd_per_mtoken(1.41, rate) == pytest.approx(0.53)
+    assert usd_per_mtoken(hour.total, rate) == pytest.approx(0.53, rel=0.05)
+
+
+def test_target_p08_rate_is_classed_by_the_engine() -> None:
+    """739 tokens/s an accelerator, no model named: possible for a 70B model on H200, above what we expect of it."""
+    quoted = implied_tokens_per_s(1.41, 0.53)
+    cost = token_cost("Llama-3.1-70B", "H200", 1.41, "chat", quoted_tokens_per_s=quoted)
+    assert cost.rate.label in ("consistent", "optimistic") and cost.rate.tokens_per_s == pytest.approx(quoted)
+    assert cost.low["output"] <= cost.usd_per_mtoken["output"] < cost.high["output"]
+    with pytest.raises(ImpossibleThroughputError, match="ceiling"):
+        token_cost("Llama-3.1-70B", "H200", 1.41, "chat", quoted_tokens_per_s=500000.0)
