@@ -132,3 +132,19 @@ def test_one_walk_explains_a_task_dollar(engine: StandIn) -> None:
         explain_task(graph, "task:coding:other/h100")
     with pytest.raises(ValueError, match="periods: 2026-Q2"):
         add_econ_nodes(stage_graph, tables, "2031-Q1")
+
+
+def test_the_shipped_engine_costs_real_skus() -> None:
+    """One SKU, one model, two dates through the engine: class costs, band, and a part that no operating point meets."""
+    choices = [CostChoice("h100", f"{y}-Q2", date(y, 6, 30)) for y in (2025, 2026)]
+    tables = cost_tables(choices, ["chat_70b"], ["chat"])
+    assert [row["model"] for row in tables.costs] == ["llama_3_1_70b"] * 2
+    for row in tables.costs:
+        tokens = row["usd_per_mtoken"]
+        assert tokens["cache_read"] < tokens["uncached_input"] < tokens["output"]
+        assert row["low"] < tokens["output"] < row["high"]
+    assert all(row["low"] <= row["usd_per_verified_task"] <= row["high"] for row in tables.tasks)
+    strict = ModelChoice("strict", "Llama-3.1-405B", Workload("instant", 8000, 500, tpot_target_s=1e-4))
+    refused = cost_tables(choices[:1], [strict], [])
+    assert refused.costs[0]["usd_per_mtoken"]["output"] is None
+    assert refused.problems and refused.problems[0]["reason"] == refused.costs[0]["check"]
