@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scenarios.costing import POWER_LIFE_YEARS, CostModel
+from scenarios.costing import CostModel, covered_years
 
 if TYPE_CHECKING:
     from scenarios.resolve import Resolved
@@ -172,7 +172,7 @@ class _Translator:
             cost["tokens_per_sold_hour"] if cost else 1.0,
             task["accelerator_hours_per_task"] if task else 0.0,
             self.solution.network.horizon.hours(b.t),
-            power_life_years=POWER_LIFE_YEARS,
+            power_life_years=covered_years(self.model.length - b.t, self.model.years_per_period),
         )
         price = max(b.price, 0.0)
         found = translate(ResourcePrice(b.resource, b.stage, price, use, "power" if power else "capital"), reference)

@@ -7,12 +7,13 @@ tokens and tasks follow linearly.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scenarios.nodes import Array
 from supply.facts.dating import span
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["CostModel", "build_cost_model", "middle_of"]
 
 CLASSES = ("uncached_input", "cache_write", "cache_read", "output")
-#: Life of a site over which the lasting price of power is spread, years (as in `econ.scarcity.Reference`).
-POWER_LIFE_YEARS = 14.0
 HOURS_PER_YEAR = 8766.0
 
 
@@ -54,6 +53,8 @@ class CostModel:
     sold: float
     rate: float
     life_years: float
+    length: int
+    years_per_period: float
     power: list[tuple[int, str, float]]
     racks: list[tuple[int, str, float]]
     costs: list[dict[str, Any]] = field(default_factory=list)
@@ -61,23 +62,71 @@ class CostModel:
     problems: list[dict[str, str]] = field(default_factory=list)
     sources: tuple[str, ...] = ()
 
-    def rents(self, lasting: Mapping[str, Array], price: Mapping[str, Array]) -> Array:
-        """Rents after the sale per sold hour for each row, from arrays of lasting and one-period prices by resource.
+    def spread(self, t: int) -> float:
+        """Annuity factor of a lasting price of period t, over the years that it covers."""
+        from econ.finance import capital_recovery_factor
 
-        Power: planning MW x lasting price x CRF over the life of a site; racks: amount x price x CRF over the life of the unit; both
-        over the sold hours of a year.
-        """
+        return float(capital_recovery_factor(self.rate, covered_years(self.length - t, self.years_per_period)))
+
+    def weights(self, resources: list[str]) -> RentWeights:
+        """The rents as a fixed linear map of price tables whose rows are `resources` (see `rents`)."""
         from econ.finance import capital_recovery_factor
 
         hours = HOURS_PER_YEAR * self.sold
-        site = float(capital_recovery_factor(self.rate, POWER_LIFE_YEARS)) / hours
-        unit = float(capital_recovery_factor(self.rate, self.life_years)) / hours
-        out = np.zeros(len(self.rows))
-        for row, resource, megawatt in self.power:
-            out[row] += megawatt * lasting[resource][self.rows[row][3]] * site
-        for row, resource, amount in self.racks:
-            out[row] += amount * price[resource][self.rows[row][3]] * unit
+        unit = float(capital_recovery_factor(self.rate, self.life_years)) if self.racks else 0.0
+        place = {r: k for k, r in enumerate(resources)}
+        years = {t: self.spread(t) for t in sorted({self.rows[row][3] for row, _, _ in self.power})}
+
+        def table(entries: list[tuple[int, str, float]], factor: Callable[[int], float]) -> RentTable:
+            found = [(row, place[r], self.rows[row][3], use) for row, r, use in entries if r in place]
+            index = np.array([f[:3] for f in found], dtype=np.int64).reshape(-1, 3)
+            return RentTable(index, np.array([use * factor(t) / hours for _, _, t, use in found]))
+
+        return RentWeights(len(self.rows), table(self.power, years.__getitem__), table(self.racks, lambda t: unit))
+
+    def rents(self, lasting: Mapping[str, Array], price: Mapping[str, Array]) -> Array:
+        """Rents after the sale per sold hour for each row, from arrays of lasting and one-period prices by resource.
+
+        Power: planning MW x lasting price, spread as an annuity over the years that the lasting price covers (to the end of the
+        tail); racks: amount x price x CRF over the life of the unit; both over the sold hours of a year.
+        """
+        names = list(price)
+        weights = self.weights(names)
+        return weights(np.array([lasting[r] for r in names]), np.array([price[r] for r in names]))
+
+
+@dataclass(frozen=True)
+class RentTable:
+    """Row, resource and period of each contribution, and its factor."""
+
+    index: NDArray[np.int64]
+    factor: Array
+
+    def add(self, out: Array, prices: Array) -> None:
+        """Add the contributions of a price table (resources x periods)."""
+        if len(self.factor):
+            np.add.at(out, self.index[:, 0], self.factor * prices[self.index[:, 1], self.index[:, 2]])
+
+
+@dataclass(frozen=True)
+class RentWeights:
+    """Rents per sold hour as a linear map of prices."""
+
+    size: int
+    power: RentTable
+    racks: RentTable
+
+    def __call__(self, lasting: Array, price: Array) -> Array:
+        """USD per sold hour of each SKU-period row."""
+        out = np.zeros(self.size)
+        self.power.add(out, lasting)
+        self.racks.add(out, price)
         return np.maximum(out, 0.0)
+
+
+def covered_years(periods_left: int, years_per_period: float) -> float:
+    """Years from a period to the end of the tail: what a lasting price covers."""
+    return periods_left * years_per_period
 
 
 def build_cost_model(resolved: Resolved, solution: Solution) -> CostModel:
@@ -91,7 +140,7 @@ def build_cost_model(resolved: Resolved, solution: Solution) -> CostModel:
 
     rate = network.scalar("discount_rate", 0.1)
     life = network.scalar("costs.life", 5.0)
-    model = CostModel(rows, *(np.zeros(len(rows)) for _ in range(3)), float(default_use().sold), rate, life, [], [])
+    model = CostModel(rows, *(np.zeros(len(rows)) for _ in range(3)), float(default_use().sold), rate, life, network.horizon.length, network.horizon.years, [], [])
     if rows:
         _owner_costs(model)
         _uses(model, solution)

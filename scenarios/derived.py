@@ -82,17 +82,16 @@ def derived_figure(name: str, days: Sequence[date], facts: Catalog) -> DerivedFi
     read, unit, traced = DERIVED_FIELDS[key]
     fixed = key in _FIXED
     asked = tuple(days[:1]) * len(days) if fixed else tuple(min(day, _last_day(facts)) for day in days)
-    columns = {
-        which: tuple(float(read(_product(sku, day, facts, "value" if fixed else which))) for day in asked)
-        for which in ("value", "low", "high")
-    }
-    central = _product(sku, asked[0], facts, "value")
+    central = product(sku, asked[0], facts)
     ids = tuple(dict.fromkeys(f for field in traced for f in _traced(central, field)))
-    ends = [tuple(f(*triple) for triple in zip(*columns.values(), strict=True)) for f in (min, max)]
-    varying = next((i for i in ids if i in facts.series_ids), name)
-    return DerivedFigure(
-        columns["value"], ends[0], ends[1], unit, ids, f"derived {varying if key != 'die_yield' else ids[0]}"
-    )
+    moved = tuple(i for i in ids if i in facts.series_ids)
+    columns = {
+        which: tuple(float(read(_product(sku, day, facts, moved if which != "value" else (), which))) for day in asked)
+        for which in (("value", "low", "high") if moved and not fixed else ("value",))
+    }
+    ends = [tuple(f(*triple) for triple in zip(*columns.values(), strict=True)) for f in (min, max)] if len(columns) > 1 else []
+    low, high = ends or (columns["value"], columns["value"])
+    return DerivedFigure(columns["value"], low, high, unit, ids, f"derived {moved[0] if moved else name}")
 
 
 def _traced(item: Product, key: str) -> tuple[str, ...]:
@@ -101,16 +100,9 @@ def _traced(item: Product, key: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=8192)
-def _cached(sku: str, day: date, which: str) -> Product:
-    from supply.facts import catalog
-
-    return product(sku, day, _shifted(catalog(), which))
-
-
-def _product(sku: str, day: date, facts: Catalog, which: str) -> Product:
-    from supply.facts import catalog
-
-    return _cached(sku, day, which) if facts is catalog() else product(sku, day, _shifted(facts, which))
+def _product(sku: str, day: date, facts: Catalog, series: tuple[str, ...], which: str) -> Product:
+    """The product with some series at their low or high column, so that derived ranges follow from sourced ranges."""
+    return product(sku, day, _shifted(facts, series, which) if series else facts)
 
 
 @lru_cache(maxsize=8)
@@ -119,14 +111,12 @@ def _last_day(facts: Catalog) -> date:
     return max(span(facts.series(name).points[-1].period)[1] for name in facts.series_ids)
 
 
-@lru_cache(maxsize=8)
-def _shifted(facts: Catalog, which: str) -> Catalog:
-    """The catalogue with every series at its low or high column, so that derived ranges follow from sourced ranges."""
-    if which == "value":
-        return facts
-    series = (facts.series(name) for name in facts.series_ids)
-    moved = [Series(s.id, tuple(replace(p, value=getattr(p, which)) for p in s.points)) for s in series]
-    return Catalog(list(facts), moved)
+@lru_cache(maxsize=64)
+def _shifted(facts: Catalog, names: tuple[str, ...], which: str) -> Catalog:
+    series = {name: facts.series(name) for name in facts.series_ids}
+    for name in names:
+        series[name] = Series(name, tuple(replace(p, value=getattr(p, which)) for p in series[name].points))
+    return Catalog(list(facts), series.values())
 
 
 def _near(word: str, options: Any) -> str:

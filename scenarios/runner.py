@@ -122,8 +122,8 @@ def _costs(resolved: Resolved, solution: Solution, wanted: bool) -> tuple[CostMo
     from scenarios.results import price_arrays
 
     if not wanted:
-        empty = CostModel([], np.zeros(0), np.zeros(0), np.zeros(0), 1.0, 0.1, 5.0, [], [])
-        return empty, np.zeros(0)
+        none = np.zeros(0)
+        return CostModel([], none, none, none, 1.0, 0.1, 5.0, 0, 0.25, [], []), none
     model = build_cost_model(resolved, solution)
     if not model.rows:
         return model, np.zeros(0)
