@@ -7,7 +7,7 @@ EXTRAS := pdf,interactive,sankey,app,cluster,discover
 SCENARIO ?= base
 OUT ?= build
 
-.PHONY: setup report test lint calibrate clean
+.PHONY: setup report test lint wheel-check calibrate clean
 setup: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
@@ -33,6 +33,16 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+wheel-check: $(STAMP)
+	rm -rf dist/check && mkdir -p dist/check/elsewhere
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist/check .
+	$(PYTHON) -m venv dist/check/venv
+	$(BIN)/uv pip install --quiet --python dist/check/venv/bin/python -c constraints.txt dist/check/*.whl || \
+	  dist/check/venv/bin/python -m pip install --quiet -c constraints.txt dist/check/*.whl
+	cd dist/check/elsewhere && ../venv/bin/wafer2token run course_11_1 --json >/dev/null && \
+	  ../venv/bin/wafer2token facts --show tsmc_cowos_wafer_price_2026_01 >/dev/null
+	@echo "the wheel runs from another folder"
 
 calibrate: $(STAMP)
 	$(BIN)/python -m econ.performance.calibration

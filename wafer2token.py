@@ -23,7 +23,7 @@ _PUBLIC = {
     "optimize": "supply.optimizer:optimize",
     "operating_point": "econ.performance.serving:operating_point",
     "predict_file": "econ.performance.predict:predict_file",
-    "load_scenario": "scenarios.library:load_scenario",
+    "load_scenario": "scenarios.load:load_scenario",
     "run": "scenarios.runner:run",
 }
 __all__ = ["__version__", "main", *_PUBLIC]
