@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from econ.performance.mlperf import dataset_of, mlperf_request
+from econ.performance.local import LocalCase, local_case
 from econ.performance.requests import EngineError, Request, make_request
 from econ.performance.setups import Load
 
@@ -140,7 +141,7 @@ def _disaggregated(row: Mapping[str, str], base: Load) -> InferenceCase:
     )
 
 
-def parse_row(row: Mapping[str, str]) -> InferenceCase:
+def parse_row(row: Mapping[str, str]) -> InferenceCase | LocalCase:
     """The case of one row.
 
     Raises:
@@ -155,10 +156,7 @@ def parse_row(row: Mapping[str, str]) -> InferenceCase:
     isl, osl = number(row, "isl"), number(row, "osl")
     concurrency = number(row, "concurrency_or_batch") or 1.0
     if mode.startswith("local"):
-        from econ.performance.local import local_request
-
-        request = local_request(row, isl, osl, concurrency, accelerators or 1.0)
-        return InferenceCase(mode, request, metric, unit, accelerators or 1.0)
+        return local_case(row, isl, osl, concurrency, accelerators or 1.0)
     if isl is None:
         raise EngineError("the row states no input length (isl)")
     if osl is None:

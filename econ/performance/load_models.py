@@ -82,6 +82,76 @@ def maximum_throughput(s: Setups, c: Constants, most: float = 2048.0) -> Served:
     # Pipeline stages work on different micro-batches at once, so each sees its share of the running sequences.
     step = decode_step(s, c, running / s.pp, s.isl + s.osl / 2).total_s
     tpot = step / s.tokens_per_step + running / s.pp * pre.work_s / s.osl
-    rate = s.dp * running / tpot
+    rate = c.release_rate * s.dp * running / tpot
     ttft = c.first_token_s + pre.alone_s + c.waits * step
     return Served(ttft, tpot, running, limit, rate, np.zeros(len(s)), step, pre)
+
+
+def arrivals(s: Setups, c: Constants, rate_per_s: Array, requests: float = 500.0) -> Served:
+    """Open arrival of ``rate_per_s`` requests per second and copy of the layout.
+
+    By Little's law the users in the system are rate x (OSL TPOT + TTFT), which closes the loop. At or above what the
+    server can do the backlog of a run of ``requests`` grows, and the mean wait is half the difference of both durations.
+    """
+    most = maximum_throughput(s, c)
+    capacity = most.output_per_s / np.maximum(s.osl, 1.0)
+    offered = np.where(np.isfinite(rate_per_s) & (rate_per_s > 0), rate_per_s, capacity * 1e3)
+    accepted = np.minimum(offered, 0.97 * capacity)
+    users = np.maximum(accepted * s.osl * most.tpot_s * 0.3, 1.0)
+    served = closed_loop(s.replaced(concurrency=users), c)
+    for _ in range(8):
+        wanted = accepted * (s.osl * served.tpot_s + served.ttft_s)
+        users = np.clip(np.sqrt(users * wanted), 0.05, np.maximum(most.running * s.dp, 1.0))
+        served = closed_loop(s.replaced(concurrency=users), c)
+    wait = np.where(offered > accepted, 0.5 * requests * (1 / accepted - 1 / offered), 0.0)
+    output = np.minimum(offered, capacity) * s.osl
+    # A finite run ends with a drain, so its mean rate stays below the arrival rate.
+    drained = requests / (requests / np.minimum(offered, capacity) + s.osl * served.tpot_s)
+    return Served(
+        served.ttft_s + wait,
+        served.tpot_s,
+        served.running,
+        served.batch_limit,
+        np.minimum(output, drained * s.osl),
+        np.where(wait > 0, 1.0, served.overload),
+        served.step_s,
+        served.prefill,
+    )
+
+
+def disaggregated(
+    pre: Setups, pre_c: Constants, dec: Setups, dec_c: Constants, prefill_workers: Array, decode_workers: Array
+) -> tuple[Served, Setups]:
+    """Separate prefill and decode workers under closed-loop users, with the cache sent between them.
+
+    Prefill workers form a queue whose load is the request rate x prefill time / (workers x ranks); decode runs without
+    interference. Users wait in turn when either side is full.
+    """
+    users = dec.concurrency
+    work = prefill(pre, pre_c)
+    slots = prefill_workers * pre.dp
+    d = dec.replaced(concurrency=users / decode_workers)
+    limit = np.maximum(batch_limit(d, dec_c), 1.0)
+    sent = kv_bytes_per_sequence(dec, dec.isl) * dec.pp
+    transfer = sent / np.maximum(pre.internode_bytes_per_s, 1.0)
+    context = dec.isl + dec.osl / 2
+    running = np.minimum(d.concurrency / d.dp, limit)
+    ttft, tpot, step = running, running, running
+    for _ in range(ROUNDS):
+        step = decode_step(d, dec_c, np.maximum(running, 1.0), context).total_s
+        tpot = step / d.tokens_per_step
+        busy = np.maximum(work.work_s, 1e-9)
+        decode_rate = running * d.dp * decode_workers / (d.osl * tpot)
+        rate = np.minimum(decode_rate, slots / busy)
+        # Closed loop: users that are not decoding are at prefill; at least one service time each.
+        waiting = np.maximum(users - rate * d.osl * tpot, 0.0) / np.maximum(rate, 1e-12)
+        alone = pre_c.first_token_s + work.alone_s + transfer + step
+        burst = pre_c.burst * users / slots * busy
+        load = np.minimum(decode_rate * busy / slots, 0.95)
+        ttft = alone + burst + np.where(decode_rate > slots / busy, waiting, busy * load / (2 * (1 - load)))
+        share = d.concurrency / d.dp * d.osl * tpot / (d.osl * tpot + ttft)
+        running = 0.5 * running + 0.5 * np.minimum(share, limit)
+    queued = np.maximum(d.concurrency / d.dp / limit - 1.0, 0.0)
+    ttft = ttft + queued * (d.osl * tpot + ttft) * dec_c.overload
+    output = users * d.osl / (d.osl * tpot + ttft)
+    return Served(ttft, tpot, running, limit, output, queued, step, work), d

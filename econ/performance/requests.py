@@ -69,10 +69,24 @@ def _hardware(name: str) -> Hardware:
         raise EngineError(str(problem)) from problem
 
 
+def resolve(model: str, hardware_name: str) -> tuple[Architecture, Hardware]:
+    """Architecture and accelerator of two names.
+
+    Raises:
+        EngineError: when one is unknown; the message lists near names.
+    """
+    return _architecture(model), _hardware(hardware_name)
+
+
+def scale_up_link(part: Hardware) -> float:
+    """Scale-up link of a part in bytes/s, one direction; a PCIe slot where the facts state none."""
+    return float(part.link_bytes_per_s) or FALLBACK_LINK_BYTES_PER_S
+
+
 def _rates(part: Hardware, formats: PartFormats) -> HardwareRates:
     peaks = part.peak_flop_per_s
     native = frozenset(peaks)
-    link = part.link_bytes_per_s or FALLBACK_LINK_BYTES_PER_S
+    link = scale_up_link(part)
     domain = float(part.domain_size)
     if link >= BOARD_LINK_BYTES_PER_S:
         domain = max(domain, 8.0)
@@ -141,7 +155,8 @@ def make_request(
     native = frozenset(part.peak_flop_per_s)
     members = {
         "framework": family_framework,
-        "generation": generation_of(framework, version, part.vendor, benchmark),
+        "generation": (generation := generation_of(framework, version, part.vendor, benchmark)),
+        "era": "2023" if generation == "vllm-2023" else "",
         "family": part.family,
         "format_dense": compute_format(formats.dense, native),
         "format_expert": compute_format(formats.expert, native),

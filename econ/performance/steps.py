@@ -60,6 +60,8 @@ class Constants:
     interference: Array
     burst: Array
     floor_share: Array
+    release_rate: Array
+    shard_loss: Array
     waits: Array
     overload: Array
     chunk_tokens: Array
@@ -96,6 +98,8 @@ def constants(p: ParameterSet, s: Setups) -> Constants:
         interference=v("interference"),
         burst=v("burst"),
         floor_share=v("floor_share"),
+        release_rate=v("release_rate"),
+        shard_loss=v("shard_loss"),
         waits=v("waits"),
         overload=v("overload"),
         chunk_tokens=v("chunk_tokens"),
@@ -166,6 +170,11 @@ class StepTime:
         return self.weights_s + self.experts_s + self.attention_s + self.collectives_s + self.launch_s
 
 
+def shard_factor(s: Setups, c: Constants) -> Array:
+    """Slow-down of products cut into narrow shards: 1 + loss (TP - 1) 4096 / d_model; 1 without tensor parallelism."""
+    return np.asarray(1.0 + c.shard_loss * (s.tp - 1) * 4096.0 / np.maximum(s.d_model, 1.0))
+
+
 def expert_ranks(s: Setups) -> Array:
     """Accelerators that share the experts of one pipeline stage."""
     return np.asarray(s.tp * s.dp)
@@ -178,7 +187,8 @@ def decode_step(s: Setups, c: Constants, batch: Array, context: Array) -> StepTi
     head_params = s.head_params / s.tp
     bandwidth = s.memory_bytes_per_s * c.weight_bandwidth
     rows = tokens + c.rows_floor
-    dense_c = 2 * dense_params * rows / (s.peak_dense * c.compute_dense)
+    narrow = shard_factor(s, c)
+    dense_c = 2 * dense_params * rows * narrow / (s.peak_dense * c.compute_dense)
     head_c = 2 * head_params * rows / (s.peak_attention * c.compute_dense)
     dense_m = dense_params * s.bytes_dense / bandwidth
     head_m = head_params * s.bytes_head / bandwidth
@@ -189,7 +199,7 @@ def decode_step(s: Setups, c: Constants, batch: Array, context: Array) -> StepTi
     ranks = expert_ranks(s)
     imbalance = 1 + np.where(s.ep > 1, c.ep_imbalance * np.sqrt(s.ep / 8.0), 0.0)
     expert = s.expert_params * s.moe_layers / ranks * imbalance
-    expert_c = 2 * expert * (all_tokens * s.top_k + distinct * c.expert_rows_floor) / (s.peak_expert * c.compute_expert)
+    expert_c = 2 * expert * narrow * (all_tokens * s.top_k + distinct * c.expert_rows_floor) / (s.peak_expert * c.compute_expert)
     expert_m = expert * distinct * s.bytes_expert / bandwidth
     experts = joined(expert_c, expert_m)
     kv_m = batch * kv_bytes_per_sequence(s, context) * s.pp / (s.memory_bytes_per_s * c.kv_bandwidth)
@@ -240,8 +250,9 @@ def prefill(s: Setups, c: Constants, tokens: Array | None = None, batch: Array |
     imbalance = 1 + np.where(s.ep > 1, c.ep_imbalance * np.sqrt(s.ep / 8.0), 0.0)
     rate_dense = s.peak_dense * c.compute_dense * c.prefill_compute
     rate_expert = s.peak_expert * c.compute_expert * c.prefill_compute
-    linear_c = 2 * dense_params * count / rate_dense
-    linear_c = linear_c + 2 * expert * s.top_k * imbalance * count / rate_expert
+    narrow = shard_factor(s, c)
+    linear_c = 2 * dense_params * count * narrow / rate_dense
+    linear_c = linear_c + 2 * expert * narrow * s.top_k * imbalance * count / rate_expert
     linear_c = linear_c + 2 * s.head_params / s.tp * batch / (s.peak_attention * c.compute_dense)
     pairs = new * (cached + new / 2)
     window = new * np.minimum(s.window, cached + new / 2)

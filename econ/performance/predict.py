@@ -1,0 +1,136 @@
+"""Predictions for rows in the formats of the benchmarks: inference, training, kernels and operators, with bands.
+
+Only set-up columns are read. ``value``, ``latency_ms``, ``id``, ``source``, ``url`` and ``as_of`` never are, and each row is
+answered by itself, so blanking those columns, reordering rows or asking for one row alone changes nothing.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from econ.performance.anchors import anchor_shifts, shifted
+from econ.performance.inference_predict import predict_inference_rows
+from econ.performance.kernel_predict import predict_kernel_rows
+from econ.performance.prediction import Prediction
+
+__all__ = ["FORBIDDEN", "kind_of", "predict_file", "predict_rows", "read_cases"]
+
+#: Columns that a prediction must not see.
+FORBIDDEN = ("value", "latency_ms", "id", "source", "url", "as_of")
+OUTPUT = ("predicted", "low", "high", "confidence", "limited_by", "reason")
+KINDS = ("operator", "kernel", "training", "inference")
+
+
+def kind_of(row: Mapping[str, str]) -> str | None:
+    """Kind of a row from its filled columns; None when it is none of the known ones.
+
+    >>> kind_of({"isl": "1000", "model": "m"}), kind_of({"kernel": "GEMM"}), kind_of({"params_json": "{}"})
+    ('inference', 'kernel', 'operator')
+    """
+    for column, kind in (("params_json", "operator"), ("kernel", "kernel"), ("global_batch", "training")):
+        if (row.get(column) or "").strip():
+            return kind
+    metric = (row.get("metric") or "").strip()
+    if any((row.get(c) or "").strip() for c in ("isl", "osl", "concurrency_or_batch", "framework", "scenario")):
+        return "training" if "global_batch" in row and "isl" not in row else "inference"
+    if "isl" in row and metric:
+        return "inference"
+    if "global_batch" in row and metric:
+        return "training"
+    return None
+
+
+def visible(row: Mapping[str, str]) -> dict[str, str]:
+    """The row without the columns that a prediction must not see."""
+    return {name: (text or "") for name, text in row.items() if name and name not in FORBIDDEN}
+
+
+def _by_kind(rows: Sequence[Mapping[str, str]]) -> list[Prediction]:
+    seen = [visible(row) for row in rows]
+    kinds = [kind_of(row) for row in seen]
+    out: list[Prediction | None] = [None] * len(rows)
+    for kind in KINDS:
+        index = [n for n, found in enumerate(kinds) if found == kind]
+        if not index:
+            continue
+        for n, answer in zip(index, _answer(kind, [seen[n] for n in index]), strict=True):
+            out[n] = answer
+    unknown = "cannot tell the kind of row: fill isl (inference), global_batch (training), kernel or params_json"
+    return [answer if answer is not None else Prediction.refused(unknown) for answer in out]
+
+
+def _answer(kind: str, rows: list[dict[str, str]]) -> list[Prediction]:
+    if kind == "inference":
+        return predict_inference_rows(rows)
+    if kind in ("kernel", "operator"):
+        return predict_kernel_rows(rows)
+    # The training model imports this package's parts; importing it here keeps start-up light.
+    from econ.performance.training_predict import predict_training_rows
+
+    return list(predict_training_rows(rows))
+
+
+def predict_rows(rows: Sequence[Mapping[str, str]], anchors: Sequence[Mapping[str, str]] | None = None) -> list[Prediction]:
+    """One prediction per row, in order.
+
+    ``anchors`` are the user's own measured rows (same format, ``value`` filled): they shift the level of like set-ups
+    (shrunk mean log residual by model, accelerator, framework, format and metric) and never replace the physics.
+    """
+    answers = _by_kind(rows)
+    if not anchors:
+        return answers
+    shifts = anchor_shifts(anchors, _by_kind(anchors))
+    return [shifted(visible(row), answer, shifts) for row, answer in zip(rows, answers, strict=True)]
+
+
+def read_cases(path: Path) -> tuple[list[str], list[dict[str, str]]]:
+    """Header and rows of a case file; lines starting with # are skipped.
+
+    Raises:
+        ValueError: when the file cannot be read as CSV with a header.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise ValueError(f"{path}: cannot be read: {problem}") from problem
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    reader = csv.DictReader(lines)
+    header = list(reader.fieldnames or [])
+    if not header:
+        raise ValueError(f"{path}: no header line; expected the columns of one of the benchmark files")
+    if len(set(header)) != len(header):
+        twice = sorted({name for name in header if header.count(name) > 1})
+        raise ValueError(f"{path}: columns stated twice: {', '.join(twice)}")
+    rows = []
+    for row in reader:
+        if None in row:
+            raise ValueError(f"{path}: a row has more cells than the header ({row.get('id', 'no id')})")
+        rows.append({name: text or "" for name, text in row.items()})
+    return header, rows
+
+
+def predict_file(cases: str | Path, out: str | Path, anchor: str | Path | None = None) -> list[Prediction]:
+    """Answer a case file: the same rows and columns in order, then predicted, low, high, confidence, limited_by, reason.
+
+    Raises:
+        ValueError: when a file cannot be read.
+    """
+    header, rows = read_cases(Path(cases))
+    anchors = read_cases(Path(anchor))[1] if anchor is not None else None
+    answers = predict_rows(rows, anchors)
+    write_answers(Path(out), header, rows, answers)
+    return answers
+
+
+def write_answers(
+    path: Path, header: Iterable[str], rows: Sequence[Mapping[str, str]], answers: Sequence[Prediction]
+) -> None:
+    """Rows with the output columns appended (columns of that name in the input are replaced)."""
+    kept = [name for name in header if name not in OUTPUT]
+    with path.open("w", encoding="utf-8", newline="") as handle:
+        writer = csv.DictWriter(handle, [*kept, *OUTPUT], lineterminator="\n", extrasaction="ignore")
+        writer.writeheader()
+        for row, answer in zip(rows, answers, strict=True):
+            writer.writerow({name: row.get(name, "") for name in kept} | answer.as_columns())
