@@ -20,7 +20,7 @@ _PUBLIC = {
     "manufacturing": "supply.manufacturing",
     "Network": "supply.network:Network",
     "build_graph": "supply.graph:build_graph",
-    "optimize": "supply.optimizer:optimize",
+    "optimize": "supply.optimizer.compiled:optimize",
     "operating_point": "econ.performance.serving:operating_point",
     "predict_file": "econ.performance.predict:predict_file",
     "load_scenario": "scenarios.load:load_scenario",
