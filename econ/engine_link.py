@@ -115,6 +115,7 @@ class PerformanceEngine:
             _times(point, model, hardware, load, users, layout, setup),
             point.ttft_s * TTFT_TAIL,
             point.tpot_s * TPOT_TAIL,
+            point.largest_batch,
         )
 
 

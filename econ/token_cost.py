@@ -84,7 +84,10 @@ class Workload:
 
 @dataclass(frozen=True)
 class ServingPoint:
-    """One operating point of the engine: rates are per accelerator, `output` counts output tokens."""
+    """One operating point of the engine: rates are per accelerator, `output` counts output tokens.
+
+    `most_sessions` is how many requests of this length the replica's memory holds.
+    """
 
     concurrency: float
     accelerators: int
@@ -95,6 +98,7 @@ class ServingPoint:
     times: StepTimes
     ttft_p99_s: float | None = None
     tpot_p99_s: float | None = None
+    most_sessions: float | None = None
 
     def latencies_s(self, load: Workload) -> tuple[float, float]:
         """First-token time and time per token at the percentile that the workload's targets bind.

@@ -5,11 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from econ.agent_task import OwnPrice, agent_task, task_cost
+from econ.agent_calls import AgentError
+from econ.agent_hosting import agents_on_fleet, call_workload, hosted_price
+from econ.agent_task import FlatPrice, OwnPrice, agent_task, task_cost
 from econ.choice_evaluators import serving_estimate
 from econ.engine_link import performance_engine
-from econ.fleet_load import sessions_per_accelerator
 from econ.hardware_choice import choose_hardware
+from econ.price_book import TokenPrices
 from econ.throughput_check import ImpossibleThroughputError, check_throughput
 from econ.token_cost import NoFitError, TokenCostError, cheapest_point, token_cost, workload
 from econ.tokens import usd_per_mtoken
@@ -124,22 +126,27 @@ def test_fit_rejects_come_with_the_engines_sums() -> None:
 
 def test_a_coding_task_on_own_accelerators() -> None:
     task = agent_task("coding", review_minutes=0.0)
-    usage = task.walk(37).usage
-    load = replace(
-        CHAT,
-        name="coding_agent",
-        prompt_tokens=usage.prompt / 37,
-        output_tokens=usage.output / 37,
-        cache_hit_share=usage.cache_hit_share,
-        cache_write_share=1 - usage.cache_hit_share,
-    )
-    tokens = token_cost("gpt-oss-120b", "H200", 3.0, load, UseChain(busy=0.5))
-    own = task_cost(task, OwnPrice(tokens))
+    own = task_cost(task, hosted_price(task, "gpt-oss-120b", "H200", 3.0, UseChain(busy=0.5)))
     assert own.accelerator_hours is not None and own.accelerator_hours > 0
     assert own.low < own.usd_per_verified_task < own.high
     assert own.high / own.low > 1.5  # the engine's error reaches the task
-    sessions = float(sessions_per_accelerator(141e9, 75e9, 2e9))
-    held = task_cost(replace(task, tool_s=120.0), OwnPrice(tokens, sessions_per_accelerator=sessions))
-    assert held.usd_per_verified_task > own.usd_per_verified_task
-    quoted = token_cost("gpt-oss-120b", "H200", 3.0, load, quoted_tokens_per_s=1.0)
+    at_chat = task_cost(task, OwnPrice(token_cost("gpt-oss-120b", "H200", 3.0, "chat", UseChain(busy=0.5))))
+    assert at_chat.usd_per_verified_task != pytest.approx(own.usd_per_verified_task, rel=0.05)
+    quoted = token_cost("gpt-oss-120b", "H200", 3.0, call_workload(task), quoted_tokens_per_s=1.0)
     assert "pessimistic" in task_cost(task, OwnPrice(quoted)).interval_basis
+
+
+def test_held_sessions_and_agents_of_a_fleet() -> None:
+    task = agent_task("browser", review_minutes=0.0)
+    price = hosted_price(task, "gpt-oss-120b", "H200", 3.0, hold_cache=True)
+    assert price.sessions_per_accelerator is not None and price.sessions_per_accelerator > 1
+    held = task_cost(task, price)
+    free = task_cost(task, hosted_price(task, "gpt-oss-120b", "H200", 3.0))
+    assert held.usd_per_verified_task >= free.usd_per_verified_task
+    agents = agents_on_fleet(held, 10_000)
+    assert agents == pytest.approx(2 * agents_on_fleet(held, 5_000))
+    slow = task_cost(replace(task, tool_s=60.0), price)
+    # with caches held, an accelerator carries as many agents as sessions, however long they wait
+    assert agents_on_fleet(slow, 1) == pytest.approx(price.sessions_per_accelerator, rel=0.05)
+    with pytest.raises(AgentError, match="does not say how many accelerator-hours"):
+        agents_on_fleet(task_cost(task, FlatPrice(TokenPrices(1.0, 1.0), 1.0, 0.01)), 10)
