@@ -132,7 +132,7 @@ def report(
             if ranges and solution.y[i] != 0:
                 try:
                     found = perturbed.price_range(i)
-                    low, high = found.low * unit, found.high * unit
+                    low, high = min(found.low * unit, row.price), max(found.high * unit, row.price)
                 except PriceError as error:
                     notes.append(f"{row.resource} in {row.period}: {error}")
                     low, high = np.nan, np.nan

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 STEP = 1e-4
 """Relative move of a limit (halved once where the first interval is wide)."""
 WIDE = 0.01
+NOISE = 1e-11
+"""Relative error of an objective that a difference of two may carry."""
 
 
 class PriceError(SolveError):
@@ -112,7 +114,7 @@ class Perturbed:
         if high - low > WIDE * max(abs(price), abs(high)):
             finer = self._differences(row, STEP / 2 * max(abs(float(limit)), 1e-6))
             low, high = max(low, finer[0]), min(high, finer[1])
-        noise = 1e-6 * max(1.0, abs(price)) + 1e-9 * abs(self.objective) / (STEP * max(abs(float(limit)), 1e-6))
+        noise = 1e-6 * max(1.0, abs(price)) + NOISE * abs(self.objective) / (STEP * max(abs(float(limit)), 1e-6))
         if not low - noise <= price <= high + noise:
             name, key = self.engine.matrix.rows[row]
             raise PriceError(
