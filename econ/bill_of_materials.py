@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from econ.cost_breakdown import CostBar, CostBreakdown
-from econ.finance import FinanceError, plain, require
+from econ.finance import plain, require
 
 __all__ = [
     "BillError",
     "check_accelerator_count",
     "cluster_capital_usd_per_accelerator",
-    "cluster_purchase_usd",
     "parts_bill",
     "tray_bill_usd",
 ]
@@ -77,29 +75,6 @@ def cluster_capital_usd_per_accelerator(
     network = require("switches", switches, 0) * require("usd_per_switch", usd_per_switch, 0)
     whole = count * per_node + network + require("cables_usd", cables_usd, 0)
     return plain(whole / (count * require("accelerators_per_node", accelerators_per_node, 0, open_low=True)))
-
-
-def cluster_purchase_usd(
-    accelerators: ArrayLike,
-    usd_per_accelerator_with_server: ArrayLike,
-    network_share: ArrayLike = 0.0,
-    deflator: ArrayLike = 1.0,
-) -> Any:
-    """Purchase of a cluster whose network is a share of the whole: count x price / (1 - share) x deflator.
-
-    >>> round(cluster_purchase_usd(4096, 24875, 0.19, 1.00889))
-    126905907
-
-    Raises:
-        FinanceError: when the share is not below 1.
-    """
-    share = require("network_share", network_share, 0)
-    if np.any(share >= 1):
-        raise FinanceError(f"network_share = {network_share!r}: a share of the whole cluster is below 1")
-    servers = require("accelerators", accelerators, 0) * require(
-        "usd_per_accelerator", usd_per_accelerator_with_server, 0
-    )
-    return plain(servers / (1 - share) * require("deflator", deflator, 0, open_low=True))
 
 
 def check_accelerator_count(

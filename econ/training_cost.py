@@ -1,66 +1,71 @@
-"""Cost of a run of known accelerator-hours: rented, or on own hardware that loses market value while it runs."""
+"""Cost of a past run of known accelerator-hours in money of a base year: rented, bought, or worn down on own hardware.
+
+`econ.training_run` prices a plan; these are the published after-the-fact views, with the deflator of their tables.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from econ.finance import deflated, require
+from econ.training_run import amortised_usd_per_chip_hour, cluster_purchase_usd, energy_mwh, rental_usd
 
-import numpy as np
-from numpy.typing import ArrayLike
+__all__ = ["amortised_in_base_year_usd", "purchase_in_base_year_usd", "rental_in_base_year_usd"]
 
-from econ.finance import FinanceError, market_value_charge_per_year, plain, require
-
-__all__ = ["amortised_usd", "rental_usd"]
+#: Hours of a year in `amortised_usd_per_chip_hour`.
+_HOURS = 8766.0
 
 
-def rental_usd(accelerator_hours: ArrayLike, usd_per_accelerator_hour: ArrayLike, deflator: ArrayLike = 1.0) -> Any:
-    """Rental view: accelerator-hours x price, in money of the deflator's base year.
+def rental_in_base_year_usd(accelerator_hours: float, usd_per_accelerator_hour: float, deflator: float = 1.0) -> float:
+    """Rental view: accelerator-hours x price x deflator.
 
-    >>> rental_usd(2788000, 2)
+    >>> rental_in_base_year_usd(2788000, 2)
     5576000.0
 
     Raises:
-        FinanceError: when an input is outside its domain.
+        TrainingRunError: when hours or price are negative.
     """
-    price = require("usd_per_accelerator_hour", usd_per_accelerator_hour, 0)
-    spend = require("accelerator_hours", accelerator_hours, 0) * price
-    return plain(spend * require("deflator", deflator, 0, open_low=True))
+    return float(deflated(rental_usd(accelerator_hours, usd_per_accelerator_hour), deflator))
 
 
-def amortised_usd(
-    accelerator_hours: ArrayLike,
-    usd_per_accelerator_with_server: ArrayLike,
-    years_from_purchase: ArrayLike,
+def purchase_in_base_year_usd(
+    accelerators: float, usd_per_accelerator_with_server: float, network_share: float = 0.0, deflator: float = 1.0
+) -> float:
+    """Purchase view: accelerators x price / (1 - network share of the cluster) x deflator.
+
+    >>> round(purchase_in_base_year_usd(4096, 24875, 0.19, 1.00889))
+    126905907
+
+    Raises:
+        TrainingRunError: when a number is not positive.
+    """
+    return float(deflated(cluster_purchase_usd(accelerators, usd_per_accelerator_with_server, network_share), deflator))
+
+
+def amortised_in_base_year_usd(
+    accelerator_hours: float,
+    usd_per_accelerator_with_server: float,
+    years_from_purchase: float,
     *,
-    server_peak_w: ArrayLike,
-    usd_per_kwh: ArrayLike,
-    average_power_fraction: ArrayLike = 0.75,
-    pue: ArrayLike = 1.0,
-    network_share: ArrayLike = 0.0,
-    decline_oom_per_year: ArrayLike = 0.14,
-    hours_per_year: ArrayLike = 8766,
-    deflator: ArrayLike = 1.0,
-) -> Any:
+    server_peak_w: float,
+    usd_per_kwh: float,
+    average_power_fraction: float = 0.75,
+    pue: float = 1.0,
+    network_share: float = 0.0,
+    decline_oom_per_year: float = 0.14,
+    hours_per_year: float = 8766,
+    deflator: float = 1.0,
+) -> float:
     """Amortised view (Epoch AI): each hour pays the fall of market value at that age, network added, plus energy.
 
-    >>> round(amortised_usd(57e6, 24875, 1.747, server_peak_w=812.5, usd_per_kwh=0.0806, pue=1.25, network_share=0.19,
-    ...                     deflator=1.01344) / 1e6, 2)
+    >>> round(amortised_in_base_year_usd(57e6, 24875, 1.747, server_peak_w=812.5, usd_per_kwh=0.0806, pue=1.25,
+    ...                                  network_share=0.19, deflator=1.01344) / 1e6, 2)
     40.69
 
     Raises:
-        FinanceError: when an input is outside its domain.
+        ValueError: when an input is outside its domain.
     """
-    share = require("network_share", network_share, 0)
-    if np.any(share >= 1):
-        raise FinanceError(f"network_share = {network_share!r}: a share of the whole cluster is below 1")
-    per_year = market_value_charge_per_year(
-        usd_per_accelerator_with_server, decline_oom_per_year, age_years=years_from_purchase
+    per_hour = amortised_usd_per_chip_hour(
+        usd_per_accelerator_with_server, years_from_purchase, decline_oom_per_year, network_share
     )
-    capital = per_year / (1 - share) / require("hours_per_year", hours_per_year, 0, 8784, open_low=True)
-    kw = (
-        require("server_peak_w", server_peak_w, 0)
-        / 1000
-        * require("average_power_fraction", average_power_fraction, 0, 1)
-    )
-    energy = kw * require("pue", pue, 1) * require("usd_per_kwh", usd_per_kwh, 0)
-    hours = require("accelerator_hours", accelerator_hours, 0)
-    return plain(hours * (capital + energy) * require("deflator", deflator, 0, open_low=True))
+    per_hour *= _HOURS / float(require("hours_per_year", hours_per_year, 0, 8784, open_low=True))
+    energy = energy_mwh(accelerator_hours, server_peak_w / 1000, average_power_fraction, pue) * 1000 * usd_per_kwh
+    return float(deflated(accelerator_hours * per_hour + energy, deflator))

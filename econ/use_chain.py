@@ -24,7 +24,6 @@ __all__ = [
     "UseChain",
     "UseError",
     "failure_rate_per_year",
-    "hours_between_interruptions",
     "provisioned_over_used",
     "total_interruptions",
 ]
@@ -104,18 +103,6 @@ def provisioned_over_used(utilisation: ArrayLike) -> Any:
     20.0
     """
     return plain(1.0 / require("utilisation", utilisation, 0, 1, open_low=True))
-
-
-def hours_between_interruptions(run_days: ArrayLike, interruptions: ArrayLike) -> Any:
-    """Mean hours between interruptions of a run.
-
-    >>> round(hours_between_interruptions(54, 419), 3)
-    3.093
-
-    Raises:
-        FinanceError: when there was no interruption (the mean is then only a lower bound).
-    """
-    return plain(require("run_days", run_days, 0) * 24 / require("interruptions", interruptions, 0, open_low=True))
 
 
 def failure_rate_per_year(
