@@ -26,6 +26,8 @@ __all__ = ["OWNERS", "REGIONS", "OwnerCostError", "OwnerInputs", "econ_sku", "kn
 
 REGIONS = ("us", "europe", "china", "rest")
 OWNERS = ("neocloud", "hyperscaler")
+#: Bars that hold a charge on capital.
+CAPITAL = ("equipment", "network", "building", "interest_before_income")
 #: Debt of one listed accelerator cloud: (principal, effective rate) facts.
 _DEBT = tuple(
     (f"coreweave_{name}_principal_2025_06_30", f"coreweave_{name}_effective_interest_rate_2025_06_30")
@@ -190,10 +192,9 @@ def _purchase(b: _Builder, row: Mapping[str, str], it_kw: float) -> tuple[float,
 
 
 def _capital_rate(b: _Builder, owner: str) -> float:
-    bars = ("equipment", "network", "building", "interest_before_income")
     if owner == "hyperscaler":
-        return b.fact("hyperscaler_capital_charge_2026", *bars, name="rate_per_year")
-    rates = [b.fact(rate, *bars) for _, rate in _DEBT]
+        return b.fact("hyperscaler_capital_charge_2026", *CAPITAL, name="rate_per_year")
+    rates = [b.fact(rate, *CAPITAL) for _, rate in _DEBT]
     principals = [b.fact(principal) for principal, _ in _DEBT]
     b.bands["rate_per_year"] = (min(rates), max(rates))
     return weighted_average_rate(principals, rates)
@@ -302,14 +303,16 @@ def owner_inputs(
         "rate_per_year": _capital_rate(b, owner),
         "it_life_years": b.fact("it_life_band_2026", "equipment", "network", name="it_life_years"),
         "delivery_months": b.fact("server_delivery_band_2026", "interest_before_income", name="delivery_months"),
-        "decline_oom_per_year": b.fact("epoch_ai_cost_model_hardware_value_decline_2026_04_01"),
+        "decline_oom_per_year": b.fact("epoch_ai_cost_model_hardware_value_decline_2026_04_01", "residual_value"),
         "tax_rate": b.fact("us_corporate_tax_rate_2025", "income_tax") if region == "us" else 0.0,
         "use": use or default_use(b.facts),
     }
+    if region == "us" and b.fact("us_bonus_depreciation_2025", "income_tax") != 1:
+        raise OwnerCostError("us_bonus_depreciation_2025 is not 1: give a tax life for the part that is not expensed")
     if use is None:
-        values_sold = b.facts["owner_sold_share_2026"]
-        b.bands["use.sold"] = values_sold.range
-        b.ids["sold"] = [values_sold.id]
+        b.fact("owner_sold_share_2026", *CAPITAL, "electricity", name="use.sold")
+        for share in ("scheduled_share_2026", "healthy_share_2026", "owner_busy_share_2026"):
+            b.fact(share, "electricity")
     salvage = 10.0 ** (-values["decline_oom_per_year"] * values["it_life_years"])
     b.bands["it_residual_share"] = (0.0, salvage)
     values |= _power(b, region, it_w) | _operations(b, it_kw)
