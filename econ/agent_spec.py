@@ -30,7 +30,8 @@ class AgentTask:
     `calls` is the mean of a successful attempt, `calls_failed` of a failed one (default: the same), `calls_cv` their
     spread. `retry_share` are calls made again after an error, per call; `approval_share` of calls wait `approval_s`.
     An attempt is judged (`judge_usd`), and an accepted one reviewed. `observed_tasks` is the number of tasks that
-    `success_rate` was measured on: it sets the interval.
+    `success_rate` was measured on: it sets the interval; where nothing was measured, `success_low` and `success_high`
+    are its 90 % range.
     """
 
     name: str
@@ -42,6 +43,8 @@ class AgentTask:
     correlation: float = 0.0
     attempts: int = 1
     observed_tasks: int | None = None
+    success_low: float | None = None
+    success_high: float | None = None
     retry_share: float = 0.0
     cache_lifetime_s: float | None = 300.0
     long_writes: bool = False
@@ -68,6 +71,11 @@ class AgentTask:
         for name in ("retry_share", "tool_s", "tool_usd", "approval_s", "harness_usd", "judge_usd", "review_minutes"):
             if not 0 <= getattr(self, name) < float("inf"):
                 raise AgentError(f"task {self.name!r}: {name} = {getattr(self, name)} must be finite and not negative")
+        low, high = self.success_low, self.success_high
+        if (low is None) != (high is None) or (
+            low is not None and high is not None and not 0 < low <= self.success_rate <= high <= 1
+        ):
+            raise AgentError(f"task {self.name!r}: the range {low}..{high} must hold the success rate, above 0")
         if self.attempts < 1:
             raise AgentError(f"task {self.name!r}: {self.attempts} attempts; a task is tried at least once")
 

@@ -165,8 +165,14 @@ def _interval(task: AgentTask, price: TaskPrice, solved: AttemptCost, failed: At
         rates = betaincinv(wins + 0.5, task.observed_tasks - wins + 0.5, levels)
         sd = float(np.hypot(sd, max(solved.cv, failed.cv) / np.sqrt(task.observed_tasks)))
         basis.append(f"success and spending seen on {task.observed_tasks} tasks")
+    elif task.success_low is not None and task.success_high is not None:
+        # levels run over the 90 % range stretched to its ends at 5 % and 95 %
+        rates = np.clip(task.success_low + (task.success_high - task.success_low) * (levels - 0.05) / 0.9, 1e-3, 1.0)
+        basis.append("success rate within its assumed range")
     else:
         basis.append("success rate taken as exact")
+    if task.source:
+        basis.append(f"calls and success as in: {task.source}")
     factors = centre * np.exp(sd * ndtri(levels)) if sd else np.array([1.0])
     costs = []
     for rate in rates:

@@ -1,6 +1,7 @@
 """Library case files (workloads, tasks, buyers): YAML into a dataclass, with every number traced to a fact.
 
-A value is a plain YAML value or `{fact: ID}`, optionally with `unit: "..."` to convert it or `times: 2` to scale it.
+A value is a plain YAML value or `{fact: ID}`, optionally with `bound: low` (or high) for an end of the fact's range,
+`unit: "..."` to convert it, `times: 2` to scale it.
 Unknown keys are errors.
 """
 
@@ -14,7 +15,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from supply.facts import catalog
+from supply.facts import Fact, catalog
 
 __all__ = ["fact_ids", "read_case"]
 
@@ -110,16 +111,27 @@ def _dataclass(node: Any, kind: Any, where: str, error: type[ValueError]) -> Any
 
 
 def _fact(node: dict[str, Any], where: str, error: type[ValueError]) -> float | str:
-    extra = set(node) - {"fact", "unit", "times"}
+    extra = set(node) - {"fact", "unit", "times", "bound"}
     if extra:
-        raise error(f"{where}: unknown key {sorted(extra)[0]!r} beside 'fact'; use fact, unit, times")
+        raise error(f"{where}: unknown key {sorted(extra)[0]!r} beside 'fact'; use fact, bound, unit, times")
     try:
         fact = catalog()[node["fact"]]
         if isinstance(fact.value, str):
             return fact.value
-        number = fact.to(node["unit"]) if "unit" in node else fact.number
+        number = _bound(fact, node.get("bound"), where, error)
+        if "unit" in node:
+            number *= fact.to(node["unit"]) / fact.number
     except ValueError as exc:
         raise error(f"{where}: {exc}") from exc
     if fact.kind == "placeholder":
         raise error(f"{where}: fact {fact.id} is a placeholder and no basis of a cost")
     return number * float(node.get("times", 1))
+
+
+def _bound(fact: Fact, bound: str | None, where: str, error: type[ValueError]) -> float:
+    """The fact's value, or the low or high end of its range."""
+    if bound is None:
+        return fact.number
+    if bound not in ("low", "high"):
+        raise error(f"{where}: bound {bound!r} is low or high")
+    return fact.range[bound == "high"]

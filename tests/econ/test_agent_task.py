@@ -269,6 +269,11 @@ def test_interval_holds_the_estimate_and_narrows() -> None:
     assert banded.low == pytest.approx(0.8 * TASK_USD, rel=0.02)
     assert banded.high == pytest.approx(1.3 * TASK_USD, rel=0.02)
     assert "price band" in banded.interval_basis
+    assumed = task_cost(replace(TASK, success_low=0.5, success_high=0.75), PRICE)
+    assert assumed.low == pytest.approx(TASK_USD * 0.6 / 0.75, rel=0.02)
+    assert assumed.high == pytest.approx(TASK_USD * 0.6 / 0.5, rel=0.02)
+    with pytest.raises(AgentError, match="must hold the success rate"):
+        replace(TASK, success_low=0.7, success_high=0.8)
 
 
 TASK_USD = task_cost(TASK, PRICE).usd_per_verified_task
@@ -402,7 +407,8 @@ def test_the_four_course_tasks() -> None:
     price = ApiPrice("claude-opus-5", date(2026, 11, 15), ttft_s=1.5, tpot_s=0.012)
     costs = {name: task_cost(agent_task(name), price) for name in ("chat", "research", "coding", "browser")}
     for name, cost in costs.items():
-        assert cost.low <= cost.usd_per_verified_task <= cost.high
+        assert cost.low < cost.usd_per_verified_task < cost.high
+        assert agent_task(name).source in cost.interval_basis
         assert sum(cost.parts.values()) == pytest.approx(cost.usd_per_verified_task)
         ids = fact_ids(data_file("cases", "tasks", f"{name}.yaml"))
         assert ids and all(i in catalog() for i in ids)

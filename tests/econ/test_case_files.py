@@ -36,6 +36,16 @@ ttft_target_s: {fact: anthropic_cache_ttl_default_2025, unit: second}
     ]
 
 
+def test_an_end_of_a_facts_range(tmp_path: Path) -> None:
+    text = (
+        "name: x\nprompt_tokens: 1\noutput_tokens: 1\ncache_hit_share: {fact: course_task_chat_success_rate, bound: %s}"
+    )
+    values = [read_case(write(tmp_path, text % b), Workload, TokenCostError).cache_hit_share for b in ("low", "high")]
+    assert values == [0.8, 0.97]
+    with pytest.raises(TokenCostError, match="bound 'mid' is low or high"):
+        read_case(write(tmp_path, text % "mid"), Workload, TokenCostError)
+
+
 def test_nested_parts_and_dates(tmp_path: Path) -> None:
     text = """
 card: {name: x, job: batch, model: m, requests: 10, deadline_hours: 1, needed_by: {fact: buyer_delivery_needed_by},
