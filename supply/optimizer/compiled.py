@@ -24,7 +24,7 @@ from supply.network import Array, Network, spread
 from supply.optimizer import relaxation
 from supply.optimizer.engine import Engine
 from supply.optimizer.errors import SolveError
-from supply.optimizer.evidence import prove
+from supply.optimizer.evidence import Programme, prove
 from supply.optimizer.formulation import formulate
 from supply.optimizer.matrix import compile_matrix
 from supply.optimizer.opening import with_opening
@@ -96,12 +96,13 @@ class Compiled:
         """Current numbers."""
         return self.context.table.values.numbers
 
-    def solve(self, *, tidy: bool = False, warm: bool = True, chain: bool = False) -> Solution:
+    def solve(self, *, tidy: bool = False, warm: bool = True, chain: bool = False, quick: bool = False) -> Solution:
         """Optimum of the current numbers.
 
         `tidy` solves once more on the optimal face with a fixed secondary cost, so that the plan does not jitter
         between equally good ones; prices and evidence are those of the first solve. `chain` starts from the last basis
-        instead of the nominal one (a sequence of similar solves); `warm=False` from nothing.
+        instead of the nominal one (a sequence of similar solves); `warm=False` from nothing. `quick` is for draws: the
+        evidence is computed when it is asked for, and the solution cannot be perturbed.
         Raises `InfeasibleError` or `UnboundedError` with an explanation in words.
         """
         engine, mip_gap = self.engine, None
@@ -115,12 +116,14 @@ class Compiled:
             x, y, _ = engine.point()
             if engine.first_basis is None:
                 engine.keep_basis()
-            proof = prove(engine, x, y, SOLVER, mip_gap)
+            quick = quick and not len(engine.matrix.integer)
+            proof = None if quick else prove(Programme.now(engine), x, y, SOLVER, mip_gap)
             plan = settle(engine, x, y) if tidy else x
         finally:
             if len(engine.matrix.integer):
                 engine.release_integers()
-        return Solution(self, dict(self.values), self.theta.copy(), plan, y, proof, engine.highs.getBasis(), x)
+        basis = None if quick else engine.highs.getBasis()
+        return Solution(self, dict(self.values), self.theta.copy(), plan, y, proof, basis, x)
 
     def restore(self, solution: Solution) -> None:
         """Numbers and basis of an earlier solution, as a start for re-solves close to it."""

@@ -53,15 +53,41 @@ def _slack(value: Array, lower: Array, upper: Array, price: Array) -> tuple[Arra
     return bound, np.where(np.isfinite(bound), np.abs(value - bound), 0.0), violation
 
 
-def prove(engine: Engine, x: Array, y: Array, solver: str, mip_gap: float | None = None) -> Evidence:
-    """Evidence for primal values `x` and row prices `y` of the engine's current linear programme."""
-    matrix = matrix_of(engine)
+@dataclass(frozen=True)
+class Programme:
+    """Arrays of one linear programme: maximise cost x, rows and columns between their bounds."""
+
+    matrix: sp.csc_matrix
+    cost: Array
+    rows: tuple[Array, Array]
+    columns: tuple[Array, Array]
+
+    @classmethod
+    def now(cls, engine: Engine) -> Programme:
+        """What the engine holds at this moment."""
+        return cls(
+            matrix_of(engine), engine.cost, (engine.row_lower, engine.row_upper), (engine.col_lower, engine.col_upper)
+        )
+
+    @classmethod
+    def of(cls, engine: Engine, theta: Array) -> Programme:
+        """What the engine would hold for a parameter vector."""
+        m = engine.matrix
+        kind, rhs = m.kind, m.rhs.fill(theta)
+        rows = (np.where(kind == 1, -np.inf, rhs), np.where(kind == -1, np.inf, rhs))
+        columns = (np.zeros(len(m.columns)), m.col_upper)
+        return cls(matrix_of(engine, m.coefficient.fill(theta)), m.cost.fill(theta), rows, columns)
+
+
+def prove(programme: Programme, x: Array, y: Array, solver: str, mip_gap: float | None = None) -> Evidence:
+    """Evidence for primal values `x` and row prices `y` of a linear programme."""
+    matrix, cost = programme.matrix, programme.cost
     activity = matrix @ x
-    reduced = engine.cost - matrix.T @ y
-    y_bound, y_slack, row_violation = _slack(activity, engine.row_lower, engine.row_upper, y)
-    z_bound, z_slack, col_violation = _slack(x, engine.col_lower, engine.col_upper, reduced)
+    reduced = cost - matrix.T @ y
+    y_bound, y_slack, row_violation = _slack(activity, *programme.rows, y)
+    z_bound, z_slack, col_violation = _slack(x, *programme.columns, reduced)
     wrong = np.concatenate([np.abs(y)[~np.isfinite(y_bound)], np.abs(reduced)[~np.isfinite(z_bound)]])
-    primal = float(engine.cost @ x)
+    primal = float(cost @ x)
     finite_y, finite_z = np.isfinite(y_bound), np.isfinite(z_bound)
     dual = float(y[finite_y] @ y_bound[finite_y] + reduced[finite_z] @ z_bound[finite_z])
     size = max(1.0, abs(primal))
@@ -71,9 +97,9 @@ def prove(engine: Engine, x: Array, y: Array, solver: str, mip_gap: float | None
         float(wrong.max(initial=0.0)),
         abs(primal - dual) / size,
         float(products.max(initial=0.0)) / size,
-        len(engine.matrix.rows),
-        len(engine.matrix.columns),
-        int(np.count_nonzero(engine.data)),
+        matrix.shape[0],
+        matrix.shape[1],
+        int(np.count_nonzero(matrix.data)),
         solver,
         mip_gap,
     )

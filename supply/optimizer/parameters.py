@@ -25,6 +25,7 @@ class Values:
         self.numbers = numbers
         self.length = length
         self.trace: set[str] | None = None
+        self._weights: dict[tuple[str, int], tuple[Array, Array]] = {}
 
     def __call__(self, path: str, default: float | None = None) -> Array:
         """Array of a path, or `default` held over the horizon."""
@@ -36,6 +37,18 @@ class Values:
         if default is None:
             raise NetworkError(f"{path}: no value; give one in the scenario")
         return np.full(self.length, float(default))
+
+    def given(self, path: str) -> bool:
+        """True where a path has a number."""
+        return path in self.numbers
+
+    def weight(self, path: str, lag: int) -> Array:
+        """`lag_weight` of a lead time; remembered as long as the path holds the same array."""
+        lead = self(path)
+        known = self._weights.get((path, lag))
+        if known is None or known[0] is not lead:
+            known = self._weights[path, lag] = (lead, lag_weight(lead, lag))
+        return known[1]
 
 
 Function = Callable[[Values], Array]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from supply.network import Array, Network
 from supply.optimizer.context import Context
-from supply.optimizer.evidence import Evidence
+from supply.optimizer.evidence import Evidence, Programme, prove
 from supply.optimizer.matrix import Matrix
 from supply.optimizer.parameters import Values, discount
 
@@ -84,7 +84,7 @@ class Solution:
     theta: Array
     x: Array
     y: Array
-    evidence: Evidence
+    proof: Evidence | None
     basis: Any
     vertex: Array | None = None
     status: str = "optimal"
@@ -102,6 +102,15 @@ class Solution:
     def structure(self) -> Structure:
         """Component positions."""
         return self.compiled.structure
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """Residuals, gap and complementarity of the optimum, computed from the arrays alone."""
+        if self.proof is not None:
+            return self.proof
+        from supply.optimizer.compiled import SOLVER
+
+        return prove(Programme.of(self.compiled.engine, self.theta), self.x, self.y, SOLVER)
 
     @property
     def flow(self) -> float:

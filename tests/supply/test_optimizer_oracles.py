@@ -227,19 +227,21 @@ def test_fingerprints_that_mix_two_parameters_are_refused() -> None:
 
 
 def test_evidence_is_small_and_catches_a_wrong_answer() -> None:
-    from supply.optimizer.evidence import prove
+    from supply.optimizer.evidence import Programme, prove
 
     compiled = Compiled(random_industry(skus=3, periods=8, tail=4))
     solution = compiled.solve()
+    programme = Programme.now(compiled.engine)
     proof = solution.evidence
+    assert compiled.solve(quick=True).evidence == proof
     assert proof.primal_residual < 1e-7
     assert proof.dual_residual < 1e-7
     assert proof.gap < 1e-9
     assert proof.complementarity < 1e-9
-    wrong = prove(compiled.engine, solution.x * 1.01, solution.y, "none")
+    wrong = prove(programme, solution.x * 1.01, solution.y, "none")
     assert wrong.gap > 1e-3
-    assert prove(compiled.engine, solution.x, solution.y * 1.01, "none").gap > 1e-3
-    activity_as_dual = prove(compiled.engine, solution.x, compiled.engine.data[0] + 0 * solution.y, "none")
+    assert prove(programme, solution.x, solution.y * 1.01, "none").gap > 1e-3
+    activity_as_dual = prove(programme, solution.x, compiled.engine.data[0] + 0 * solution.y, "none")
     assert not activity_as_dual.good
 
 

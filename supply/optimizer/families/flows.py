@@ -19,7 +19,7 @@ import pyomo.environ as pyo
 from supply.network import Array
 from supply.optimizer.context import Context
 from supply.optimizer.families.fleet import opening_share
-from supply.optimizer.parameters import Values, disruption_factor, lag_weight
+from supply.optimizer.parameters import Values, disruption_factor
 
 
 def declare(c: Context) -> None:
@@ -49,18 +49,19 @@ def _plain(path: str, values: Values) -> Array:
 
 def arrival(p: str, m: str, lag: int, values: Values) -> Array:
     """Units of `m` that arrive `lag` periods after a start: output x yield x lag weight."""
-    general = values(f"processes.{p}.yield", 1.0)
-    yields = values(f"processes.{p}.yield.{m}", np.nan)
-    yields = np.where(np.isnan(yields), general, yields)
-    return np.asarray(
-        values(f"processes.{p}.output.{m}") * yields * lag_weight(values(f"processes.{p}.lead_time", 0.0), lag)
-    )
+    own = f"processes.{p}.yield.{m}"
+    yields = values(own) if values.given(own) else values(f"processes.{p}.yield", 1.0)
+    made = values(f"processes.{p}.output.{m}") * yields
+    lead = f"processes.{p}.lead_time"
+    return made * values.weight(lead, lag) if values.given(lead) else made
 
 
 def capacity(c: Context, r: str, values: Values) -> Array:
     """Capacity after disruptions, in model units."""
-    left = disruption_factor(c.network, values, "resource", r)
-    return np.asarray(values(f"resources.{r}.capacity") * left / c.natural(r))
+    whole = values(f"resources.{r}.capacity") / c.natural(r)
+    if not any(d.target == "resource" and d.subject == r for d in c.network.disruptions.values()):
+        return whole
+    return whole * disruption_factor(c.network, values, "resource", r)
 
 
 def _has_opening(c: Context, m: str) -> bool:
@@ -71,13 +72,11 @@ def _has_opening(c: Context, m: str) -> bool:
 
 def pipe(c: Context, m: str, values: Values) -> Array:
     """Arrivals of starts before the horizon; opening stock and the opening fleet that found no power, in period 0."""
-    t = np.arange(values.length)
     total = np.zeros(values.length)
     total[0] = values(f"opening.stock.{m}", 0.0)[0]
     for p, k in c.layout.makers[m]:
         if k > 0 and c.given(f"opening.pipeline.{p}"):
-            started = values(f"opening.pipeline.{p}")[0]
-            total = total + np.where(t < k, arrival(p, m, k, values)[0] * started, 0.0)
+            total[:k] += arrival(p, m, k, values)[0] * values(f"opening.pipeline.{p}")[0]
     for s in c.layout.drawn_by[m]:
         for g in c.network.fleet[s].regions:
             if c.given(f"fleet.{s}.opening.{g}"):
