@@ -100,7 +100,8 @@ def task_cost(task: AgentTask, price: TaskPrice) -> TaskCost:
     Raises:
         AgentError: when no task would ever be verified (the cost is then infinite, not a number).
     """
-    solved, failed = attempt_cost(task, price, True), attempt_cost(task, price, False)
+    solved = attempt_cost(task, price, True)
+    failed = solved if task.calls_failed is None else attempt_cost(task, price, False)
     tries = _tries(task, task.success)
     if tries.verified <= 0:
         raise AgentError(

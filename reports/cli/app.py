@@ -165,6 +165,97 @@ def engine(
     )
 
 
+@app.command()
+@verb
+def sample(
+    scenario: Scenario,
+    draws: Annotated[int, typer.Option("--draws", min=1, help="Number of draws.")] = 500,
+    workers: Annotated[int, typer.Option("--workers", min=1, help="Processes; the numbers do not depend on it.")] = 1,
+    seed: Annotated[int, typer.Option("--seed")] = 0,
+    inputs: Annotated[str | None, typer.Option("--inputs", help="Paths or groups to draw, comma-separated.")] = None,
+    outputs: Annotated[str | None, typer.Option("--outputs", help="Output names, comma-separated.")] = None,
+    set_: Sets = None,
+    out: Out = None,
+    json_: Json = False,
+) -> None:
+    """Draw the uncertain inputs, solve the whole chain for each, print the spread."""
+    from reports.cli.studies import sample_verb, split_names
+
+    sample_verb(
+        scenario,
+        set_ or [],
+        out,
+        json_,
+        draws=draws,
+        workers=workers,
+        seed=seed,
+        inputs=split_names(inputs),
+        outputs=split_names(outputs),
+    )
+
+
+@app.command()
+@verb
+def sensitivity(
+    scenario: Scenario,
+    method: Annotated[str, typer.Option("--method", help="tornado, morris, sobol or pawn.")] = "tornado",
+    inputs: Annotated[
+        str | None, typer.Option("--inputs", help="Paths or groups, comma-separated; all by default.")
+    ] = None,
+    outputs: Annotated[str | None, typer.Option("--outputs", help="Output names, comma-separated.")] = None,
+    samples: Annotated[int | None, typer.Option("--samples", min=1, help="Base samples or trajectories.")] = None,
+    workers: Annotated[int, typer.Option("--workers", min=1)] = 1,
+    seed: Annotated[int, typer.Option("--seed")] = 0,
+    set_: Sets = None,
+    out: Out = None,
+    json_: Json = False,
+) -> None:
+    """Rank the inputs by how far they move the outputs."""
+    from reports.cli.studies import sensitivity_verb, split_names
+
+    sensitivity_verb(
+        scenario,
+        set_ or [],
+        out,
+        json_,
+        method=method,
+        inputs=split_names(inputs),
+        outputs=split_names(outputs),
+        samples=samples,
+        workers=workers,
+        seed=seed,
+    )
+
+
+@app.command()
+@verb
+def compare(
+    first: Annotated[str, typer.Argument(help="Scenario, or run folder.")],
+    second: Annotated[str, typer.Argument(help="Scenario, or run folder.")],
+    outputs: Annotated[str | None, typer.Option("--outputs", help="Output names, comma-separated.")] = None,
+    json_: Json = False,
+) -> None:
+    """Split the change between two scenarios over the inputs that differ."""
+    from reports.cli.studies import compare_verb, split_names
+
+    compare_verb(first, second, json_, split_names(outputs))
+
+
+@app.command()
+@verb
+def breakeven(
+    scenario: Scenario,
+    input_: Annotated[str, typer.Option("--input", metavar="PATH", help="The input to move.")],
+    target: Annotated[str, typer.Option("--target", metavar="OUTPUT=VALUE", help="e.g. energised:*@2026=1e7")],
+    set_: Sets = None,
+    json_: Json = False,
+) -> None:
+    """Find the value of an input at which an output reaches a target."""
+    from reports.cli.studies import breakeven_verb
+
+    breakeven_verb(scenario, set_ or [], input_, target, json_)
+
+
 def main() -> None:
     """Console entry; a usage error exits with 2."""
     sys.exit(app())

@@ -62,11 +62,14 @@ def run_verb(scenario: str, sets: Sequence[str], out: Path | None, report: Path 
 def check_verb(scenario: str, sets: Sequence[str], outputs: bool, as_json: bool) -> None:
     """Print every problem of a scenario, or say that there is none."""
     from scenarios.load import load_scenario
-    from scenarios.outputs import list_outputs
     from scenarios.resolve import resolve
 
     resolved = resolve(load_scenario(scenario, parse_sets(sets)))
-    names = list_outputs(resolved.scenario) if outputs else []
+    names = []
+    if outputs:
+        from scenarios.study import list_outputs
+
+        names = list_outputs(resolved.scenario)
     if as_json:
         print_json(
             {"scenario": resolved.scenario.name, "problems": [], "warnings": resolved.warnings, "outputs": names}
