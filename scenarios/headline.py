@@ -1,105 +1,200 @@
 """Which inputs could overturn the headline: every input without two sources, moved over its stated range, one at a time.
 
 The headline is the costliest stage of a year and the accelerators energised in it. An input is moved with every number that
-rests on it (a driver: a fact, a series, or the path of an assumption); the optimum is re-solved in place.
+rests on it (a driver: a fact, a series, or the path of an assumption); assumptions of one family (all holding costs, all parts of
+one path) move together. The optimum is re-solved in place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from scenarios.limit_rents import binding_table, costliest_stage
 from scenarios.nodes import Draw
+from scenarios.titles import driver_title, path_title
 
 if TYPE_CHECKING:
     from scenarios.resolve import Resolved
+    from supply.optimizer.compiled import Compiled
     from supply.optimizer.solution import Solution
 
-__all__ = ["HEADLINE_COLUMNS", "headline_study"]
+__all__ = ["HEADLINE_COLUMNS", "headline_study", "headline_year"]
 
-HEADLINE_COLUMNS = ("input", "kind", "note", "low_input", "high_input", "energised_base", "energised_low", "energised_high",
-                    "stage_base", "stage_low", "stage_high", "flips", "swing", "year")  # fmt: skip
+HEADLINE_COLUMNS = (
+    "input", "title", "kind", "note", "input_unit", "base_input", "low_input", "high_input", "energised_base", "energised_low",
+    "energised_high", "stage_base", "stage_low", "stage_high", "flips", "flips_at", "swing", "year",
+)  # fmt: skip
+#: Assumptions made in one breath: pattern of the driver -> title of the family (None: the title of the path).
+_FAMILIES = (
+    (re.compile(r"materials\..*\.holding_cost"), "Holding costs of all stocks"),
+    (re.compile(r"processes\.package_.*\.uses\.final_test"), "Test time against an H100"),
+    (re.compile(r"processes\.package_.*\.cost"), "Substrate, assembly and test beyond the interposer wafer"),
+    (re.compile(r"opening\.pipeline\..*"), "Everything in the making at the start"),
+    (re.compile(r"demand\.[a-z0-9_]+\.steps\..*"), "Value steps of demand"),
+)
+_BISECTIONS = 6
+Headline = tuple[float, str]
+
+
+@dataclass(frozen=True)
+class _Driver:
+    """Names that move together, the paths that they move, and what a reader calls them."""
+
+    names: tuple[str, ...]
+    paths: tuple[str, ...]
+    title: str
+    kind: str
+
+
+def headline_year(resolved: Resolved, today: str) -> str:
+    """The year of `today` (an ISO date) where the horizon reports it whole, else its last whole year (or its last year)."""
+    labels = resolved.horizon.labels()[: resolved.horizon.periods]
+    per_year = 12 // resolved.horizon.months
+    years = sorted({p[:4] for p in labels})
+    whole = [y for y in years if sum(p.startswith(y) for p in labels) == per_year]
+    return today[:4] if today[:4] in whole else (whole or years)[-1]
 
 
 def headline_study(resolved: Resolved, year: str, progress: Callable[[str], None] | None = None) -> pd.DataFrame:
     """Energised accelerators and costliest stage of a year at the low and high end of each weak input, largest swing first.
 
-    Weak: illustrative, or resting on one fact. Columns `HEADLINE_COLUMNS`; inputs that change nothing are left out. An end at which no
-    plan exists is reported with missing values, never as zero.
+    Weak: illustrative, or resting on one fact. Inputs that change nothing are left out. `low_input`, `high_input`: the mean over the
+    year of a number that the input moves, in `input_unit`. `flips_at`: where between the value and an end the costliest stage
+    changes. An end at which no plan exists is reported with missing values, never as zero.
     """
     from supply.optimizer.compiled import Compiled
 
     compiled = Compiled(resolved.network)
     base = _headline(compiled.solve(), year)
-    rows = []
+    study = _Study(resolved, compiled, base, year)
     drivers = _weak_drivers(resolved)
-    for count, (driver, paths) in enumerate(drivers.items()):
+    rows = []
+    for count, driver in enumerate(drivers):
         if progress and count % 25 == 0:
             progress(f"headline study: input {count + 1} of {len(drivers)}")
-        ends = [_at(resolved, compiled, driver, paths, rank, year) for rank in (0.0, 1.0)]
-        rows.append(_row(resolved, driver, paths, base, ends, year))
+        rows.append(study.row(driver))
         compiled.reset()
     table = pd.DataFrame(rows, columns=list(HEADLINE_COLUMNS))
-    moved = table[(table["swing"].isna()) | (table["swing"] > 1e-4 * max(1.0, base[0])) | table["flips"]]
+    moved = table[table["swing"].isna() | (table["swing"] > 1e-4 * max(1.0, base[0])) | table["flips"]]
     return moved.sort_values(["flips", "swing"], ascending=False, na_position="first").reset_index(drop=True)
 
 
-def _weak_drivers(resolved: Resolved) -> dict[str, list[str]]:
-    """Driver -> the paths that it moves, for inputs that are illustrative or rest on a single fact."""
+def _weak_drivers(resolved: Resolved) -> list[_Driver]:
+    """Drivers that are illustrative or rest on a single fact, families joined."""
     from supply.facts import catalog
 
     cat = catalog()
-    out: dict[str, list[str]] = {}
+    paths: dict[str, list[str]] = {}
     for path, drivers in resolved.uncertain.items():
-        if path not in resolved.nodes:
+        if path.endswith(".h100e") and resolved.network.objective.kind != "compute":
             continue
         for driver in drivers:
-            out.setdefault(driver, []).append(path)
-    return {d: p for d, p in sorted(out.items()) if _is_weak(d, resolved, cat)}
+            paths.setdefault(driver, []).append(path)
+    groups: dict[str, list[str]] = {}
+    for driver in sorted(paths):
+        if _is_weak(driver, resolved, cat):
+            groups.setdefault(_family(driver, paths[driver]), []).append(driver)
+    out = []
+    for family, names in groups.items():
+        moved = tuple(dict.fromkeys(p for n in names for p in paths[n]))
+        kind = "illustrative" if any(_is_illustrative(n, resolved, cat) for n in names) else "single source"
+        fixed = {title for _, title in _FAMILIES}
+        title = family if family in fixed else driver_title(family, resolved.network)
+        out.append(_Driver(tuple(names), moved, title, kind))
+    return out
+
+
+def _family(driver: str, paths: list[str]) -> str:
+    for pattern, title in _FAMILIES:
+        if pattern.fullmatch(driver.partition("#")[0]):
+            return title
+    if driver.startswith("fact ") and all(".opening." in p for p in paths):
+        return ".".join(paths[0].split(".")[:3])
+    if re.match(r"fleet\.[a-z0-9_]+\.opening\.", driver):
+        return ".".join(driver.split(".")[:3])
+    return driver.partition("#")[0]
+
+
+def _is_illustrative(driver: str, resolved: Resolved, cat: Any) -> bool:
+    node = resolved.nodes.get(driver.partition("#")[0])
+    if node is not None:
+        return "illustrative" in node.source.kinds
+    name = driver.partition(" ")[2]
+    return name in cat.series_ids and any(p.kind == "illustrative" for p in cat.series(name).points)
 
 
 def _is_weak(driver: str, resolved: Resolved, cat: Any) -> bool:
-    node = resolved.nodes.get(driver)
-    if node is not None and "illustrative" in node.source.kinds:
-        return True
-    if driver in cat.series_ids:
-        points = cat.series(driver).points
-        return len({b for p in points for b in p.basis}) <= 1 or any(p.kind == "illustrative" for p in points)
-    return node is None or driver in cat
+    kind, _, name = driver.partition(" ")
+    if kind == "series" and name in cat.series_ids:
+        few = len({b for p in cat.series(name).points for b in p.basis}) <= 1
+        return few or _is_illustrative(driver, resolved, cat)
+    return kind == "fact" or _is_illustrative(driver, resolved, cat)
 
 
-def _at(resolved: Resolved, compiled: Any, driver: str, paths: list[str], rank: float, year: str) -> tuple[float, str] | None:
-    from supply.optimizer.errors import SolveError
+@dataclass
+class _Study:
+    resolved: Resolved
+    compiled: Compiled
+    base: Headline
+    year: str
 
-    changes = resolved.at(Draw(ranks={driver: np.array([rank])}), paths)
-    try:
-        return _headline(compiled.update({p: v[0] for p, v in changes.items()}).solve(), year)
-    except SolveError:
-        return None
+    def row(self, driver: _Driver) -> tuple[Any, ...]:
+        low, high = (self.at(driver, rank) for rank in (0.0, 1.0))
+        values = [end[0] if end else float("nan") for end in (low, high)]
+        stages = [end[1] if end else "no plan" for end in (low, high)]
+        flips = any(s != self.base[1] for s in stages)
+        unit, shown = self.inputs(driver, (0.5, 0.0, 1.0))
+        at = self.flip_point(driver, 0.0 if stages[0] != self.base[1] else 1.0) if flips else float("nan")
+        swing = max(values) - min(values) if not np.isnan(values).any() else float("nan")
+        swing = max(swing, *(abs(v - self.base[0]) for v in values)) if not np.isnan(swing) else swing
+        head = (" ".join(driver.names[:3]), driver.title, driver.kind, self.note(driver), unit, *shown)
+        return (*head, self.base[0], *values, self.base[1], *stages, flips, at, swing, self.year)
+
+    def at(self, driver: _Driver, rank: float) -> Headline | None:
+        """The headline at a rank, None where no plan exists."""
+        from supply.optimizer.errors import SolveError
+
+        ranks = dict.fromkeys(driver.names, np.array([rank]))
+        changes = self.resolved.at(Draw(ranks=ranks), list(driver.paths))
+        try:
+            return _headline(self.compiled.update({p: v[0] for p, v in changes.items()}).solve(), self.year)
+        except SolveError:
+            return None
+
+    def flip_point(self, driver: _Driver, end: float) -> float:
+        """The shown input where the costliest stage changes on the way to an end, by bisection of the rank."""
+        near, far = 0.5, end
+        for _ in range(_BISECTIONS):
+            middle = (near + far) / 2
+            found = self.at(driver, middle)
+            near, far = (middle, far) if found is not None and found[1] == self.base[1] else (near, middle)
+        return self.inputs(driver, ((near + far) / 2,))[1][0]
+
+    def inputs(self, driver: _Driver, ranks: tuple[float, ...]) -> tuple[str, list[float]]:
+        """Unit and values, mean over the year, of the number that shows the driver best: the one with the fewest other drivers."""
+        path = min(driver.paths, key=lambda p: (len(self.resolved.uncertain[p]), p.endswith((".value", ".cost")), p))
+        node, labels = self.resolved.nodes[path], self.resolved.horizon.labels()
+        inside = [label.startswith(self.year) for label in labels]
+        unit = self.resolved.measures[path].label
+        many = len(driver.paths) > 1 and len(self.resolved.uncertain[path]) > len(driver.names)
+        words = f"{unit} ({path_title(path, self.resolved.network)})" if many else unit
+        draws = [node.at(Draw(ranks=dict.fromkeys(driver.names, np.array([r]))))[0] for r in ranks]
+        return words, [float(np.mean(d[inside])) for d in draws]
+
+    def note(self, driver: _Driver) -> str:
+        names = [n.partition("#")[0] for n in driver.names]
+        notes = dict.fromkeys(n for name in names if (node := self.resolved.nodes.get(name)) for n in node.source.notes)
+        return "; ".join(list(notes)[:2]) or ", ".join(driver.names[:2])
 
 
-def _headline(solution: Solution, year: str) -> tuple[float, str]:
+def _headline(solution: Solution, year: str) -> Headline:
     flows = solution.energised if solution.network.fleet else solution.finished
     name = "energised" if solution.network.fleet else "finished"
     total = float(flows.loc[flows["period"].str.startswith(year), name].sum())
-    limits = solution.resources
-    rent = limits[limits["period"].str.startswith(year)].groupby("stage")["rent"].sum()
-    stage = str(rent.idxmax()) if len(rent) and float(rent.max()) > 0 else ""
-    return total, stage
-
-
-def _row(
-    resolved: Resolved, driver: str, paths: Iterable[str], base: tuple[float, str], ends: list[tuple[float, str] | None], year: str
-) -> tuple[Any, ...]:
-    low, high = ends
-    node = resolved.nodes.get(driver)
-    shown = [float(np.mean(node.at(Draw(ranks={driver: np.array([r])})))) if node is not None else r for r in (0.0, 1.0)]
-    values = [end[0] if end else float("nan") for end in (low, high)]
-    stages = [end[1] if end else "no plan" for end in (low, high)]
-    kind = "illustrative" if node is not None and "illustrative" in node.source.kinds else "single source"
-    note = "; ".join(node.source.notes) if node is not None else ", ".join(list(paths)[:3])
-    flips = any(s != base[1] for s in stages)
-    return (driver, kind, note, *shown, base[0], *values, base[1], *stages, flips, abs(values[1] - values[0]), year)
+    return total, costliest_stage(binding_table(solution), year)

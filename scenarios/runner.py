@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 __all__ = ["Run", "check", "run", "run_hash", "solve"]
 
 Progress = Callable[[str], None]
-TABLES = ("results", "inputs", "checks")
 
 
 def run_hash(scenario: Scenario, options: dict[str, Any] | None = None) -> str:
@@ -37,12 +36,14 @@ def run(
     *,
     prices: bool = True,
     costs: bool = True,
+    study: bool = False,
     progress: Progress | None = None,
 ) -> Run:
     """Solve a scenario, price its limits, cost its hours, tokens and tasks; store the run below `out` when given.
 
-    A finished run of the same content below `out` is opened instead of computed again. `prices` False leaves out the bottleneck
-    report (finite differences), `costs` False the econ tables; both are meant for previews.
+    A finished run of the same content below `out` is opened instead of computed again. `prices` False leaves out the
+    bottleneck report (finite differences), `costs` False the econ tables; both are meant for previews.
+    `study` adds the tables that a market report needs (see `scenarios.report_tables`); the run then has its own id.
 
     >>> run("course_11_1").json()["periods"][0]["finished"]
     {'accelerator': 10000.0}
@@ -53,7 +54,7 @@ def run(
     """
     say = progress or (lambda text: None)
     loaded = scenario if isinstance(scenario, Scenario) else load_scenario(scenario, sets)
-    options = {"prices": prices, "costs": costs}
+    options = {"prices": prices, "costs": costs} | ({"study": True} if study else {})
     digest = run_hash(loaded, options)
     name = f"{loaded.name}-{digest[:12]}"
     if out is not None and (done := find_complete(Path(out), name)) is not None:
@@ -94,6 +95,7 @@ def _finish(
 
     from scenarios.answer import make_answer
     from scenarios.manifest import make_manifest
+    from scenarios.report_tables import always, studies
     from scenarios.results import CHECK_COLUMNS, check_rows, result_rows, results_frame
 
     report = None
@@ -112,6 +114,9 @@ def _finish(
         "checks": pd.DataFrame(check_rows(resolved, solution, report, model), columns=list(CHECK_COLUMNS)),
     }
     manifest = make_manifest(resolved, name, digest, options, answer["evidence"], model.sources)
+    tables |= always(resolved, solution)
+    if options.get("study"):
+        tables |= studies(resolved, solution, model, rents, manifest["as_of"], say)
     return Run(manifest, answer, None, tables, solution, resolved)
 
 
@@ -144,8 +149,8 @@ def workloads_and_tasks(scenario: Scenario) -> tuple[list[Any], list[str]]:
 
 def _store(run_: Run, parent: Path) -> Run:
     def fill(folder: Path) -> None:
-        for table in TABLES:
-            write_table(run_.tables[table], folder / f"{table}.parquet")
+        for table, frame in run_.tables.items():
+            write_table(frame, folder / f"{table}.parquet")
         (folder / "answer.json").write_text(json.dumps(run_.answer, indent=1) + "\n", encoding="utf-8")
         assert run_.resolved is not None
         (folder / "scenario.yaml").write_text(resolved_yaml(run_.resolved), encoding="utf-8")

@@ -22,8 +22,8 @@ __all__ = ["Run"]
 class Run:
     """One run, in memory or opened from its folder.
 
-    `results`, `inputs` and `checks` are tidy tables (docs/scenario_language.md and the design give their columns); `json()` is what
-    `wafer2token run --json` prints. A run made in this process also holds `solution` and `resolved`.
+    `results`, `inputs` and `checks` are tidy tables (docs/scenario_language.md and the design give their columns);
+    `json()` is what `wafer2token run --json` prints. A run made in this process also holds `solution` and `resolved`.
     """
 
     manifest: dict[str, Any]
@@ -66,9 +66,9 @@ class Run:
         return str(self.answer["status"])
 
     def table(self, name: str) -> pd.DataFrame:
-        """One of `results`, `inputs`, `checks` as a pandas table."""
+        """`results`, `inputs`, `checks`, or a table of `scenarios.report_tables`, as a pandas table; KeyError where the run has none."""
         if name not in self.tables:
-            if self.folder is None:
+            if self.folder is None or not (self.folder / f"{name}.parquet").is_file():
                 raise KeyError(f"the run has no table {name!r}; it has {', '.join(sorted(self.tables))}")
             self.tables[name] = read_table(self.folder / f"{name}.parquet")
         return self.tables[name]

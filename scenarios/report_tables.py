@@ -1,0 +1,175 @@
+"""Tables that a market report needs beyond the results of a run: computed here, stored in the run folder, read by reports.
+
+`names` (titles), `binding` (every limit with a price, contracts included) come with every run; the rest with `study=True`:
+`headline` (what could overturn it), `shipments` and `cowos_balance` (outcomes beside the run), `waterfall` (owner cost of reference
+products), `front` (token cost against speed) and `accuracy` (of the per-token engine).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from scenarios.limit_rents import binding_table
+from scenarios.titles import names_table
+
+if TYPE_CHECKING:
+    from econ.token_cost import ServingPoint, TokenCost, Workload
+    from scenarios.costing import CostModel
+    from scenarios.resolve import Resolved
+    from supply.optimizer.solution import Solution
+
+__all__ = ["accuracy", "always", "front", "studies", "waterfall"]
+
+#: Users in flight per replica at which the front is worked out.
+FRONT_USERS = (1, 4, 16, 64, 256, 1024)
+FRONT_SKUS = 4
+Progress = Callable[[str], None]
+
+
+def always(resolved: Resolved, solution: Solution) -> dict[str, pd.DataFrame]:
+    """The cheap tables of every run."""
+    return {"names": names_table(resolved.network), "binding": binding_table(solution)}
+
+
+def studies(
+    resolved: Resolved, solution: Solution, model: CostModel, rents: Any, today: str, say: Progress
+) -> dict[str, pd.DataFrame]:
+    """The tables that take time."""
+    from scenarios.headline import headline_study, headline_year
+    from scenarios.outcomes import cowos_balance, shipments_compared
+
+    year = headline_year(resolved, today)
+    say(f"which weak inputs could overturn the headline of {year}")
+    tables = {"headline": headline_study(resolved, year, say)}
+    designers = {s.id: s.designer for s in resolved.network.fleet.values()}
+    if designers:
+        tables["shipments"] = shipments_compared(solution.finished.rename(columns={"finished": "value"}), designers)
+        tables["cowos_balance"] = cowos_balance()
+    if model.rows:
+        say("token cost against speed")
+        tables["waterfall"] = waterfall(model, rents, solution, year)
+        tables["front"] = front(model, rents, _skus(model, solution, year), year, _models(resolved))
+        say("accuracy of the per-token engine")
+        if (table := accuracy()) is not None:
+            tables["accuracy"] = table
+    return tables
+
+
+def _models(resolved: Resolved) -> Sequence[str]:
+    from scenarios.runner import workloads_and_tasks
+
+    return workloads_and_tasks(resolved.scenario)[0]
+
+
+def _skus(model: CostModel, solution: Solution, year: str) -> list[str]:
+    """Reference products: the H100 where it runs, then those with most of the fleet at the end of the year."""
+    fleet = solution.fleet
+    last = fleet.loc[fleet["period"].str.startswith(year), "period"].max()
+    order = fleet[fleet["period"] == last].groupby("sku")["fleet"].sum().sort_values(ascending=False)
+    priced = {sku for sku, _, period, _ in model.rows if period.startswith(year)}
+    names = ["h100", *order.index]
+    return [s for s in dict.fromkeys(names) if s in priced][:FRONT_SKUS]
+
+
+def _row_of(model: CostModel, sku: str, year: str) -> int:
+    """The row of a SKU in the second period of a year (the last one before it where it has none)."""
+    rows = [k for k, (s, _, period, _) in enumerate(model.rows) if s == sku and period.startswith(year)]
+    return rows[min(1, len(rows) - 1)]
+
+
+def waterfall(model: CostModel, rents: Any, solution: Solution, year: str) -> pd.DataFrame:
+    """Owner cost of a sold hour by part, and the scarcity rent on top, for the reference products.
+
+    Columns sku, period, region, part, value, low, high, unit, fact_ids.
+    """
+    from econ.chain import CostChoice, hour_cost
+    from scenarios.costing import middle_of
+
+    rows: list[tuple[Any, ...]] = []
+    for sku in _skus(model, solution, year):
+        k = _row_of(model, sku, year)
+        _, region, period, _ = model.rows[k]
+        hour = hour_cost(CostChoice(sku, period, middle_of(period), region=region))
+        head = (sku, period, region)
+        for bar in hour.breakdown or ():
+            rows.append((*head, bar.name, bar.value, bar.low, bar.high, "USD/GPU-hour", " ".join(bar.fact_ids)))
+        rows.append((*head, "total", hour.usd, hour.low, hour.high, "USD/GPU-hour", ""))
+        rows.append((*head, "scarcity", float(rents[k]), None, None, "USD/GPU-hour", ""))
+    frame = pd.DataFrame(rows, columns=["sku", "period", "region", "part", "value", "low", "high", "unit", "fact_ids"])
+    frame[["value", "low", "high"]] = frame[["value", "low", "high"]].astype(float)
+    return frame
+
+
+def front(model: CostModel, rents: Any, skus: Sequence[str], year: str, models: Sequence[str]) -> pd.DataFrame:
+    """Cost of a million output tokens against the speed of one user, best layout at each number of users.
+
+    Columns model, sku, period, users, accelerators, tokens_per_s_per_user, usd_per_mtoken, low, high, confidence, limited_by, setup.
+    """
+    from econ.chain import MODEL_CHOICES
+    from econ.owner_cost import default_use
+    from econ.token_cost import TokenCostError, token_cost, workload
+
+    rows = []
+    for name in models:
+        choice = MODEL_CHOICES.get(name)
+        if choice is None:
+            continue
+        named = workload(choice.workload) if isinstance(choice.workload, str) else choice.workload
+        load: Workload = replace(named, ttft_target_s=None, tpot_target_s=None)
+        for sku in skus:
+            k = _row_of(model, sku, year)
+            usd = float(model.owner[k] + rents[k])
+            for users in FRONT_USERS:
+                try:
+                    cost = token_cost(choice.model, sku, usd, load, default_use(), concurrency=users)
+                except TokenCostError:
+                    continue  # this many users do not fit: the front ends here
+                rows.append(_front_row(choice.name, sku, model.rows[k][2], users, cost))
+    columns = [
+        "model",
+        "sku",
+        "period",
+        "users",
+        "accelerators",
+        "tokens_per_s_per_user",
+        "usd_per_mtoken",
+        "low",
+        "high",
+    ]
+    return pd.DataFrame(rows, columns=[*columns, "confidence", "limited_by", "setup"])
+
+
+def _front_row(model: str, sku: str, period: str, users: int, cost: TokenCost) -> tuple[Any, ...]:
+    point: ServingPoint = cost.point
+    usd = cost.usd_per_mtoken["output"]
+    speed = 1.0 / point.tpot_s
+    rate = point.output
+    ends = (usd * cost.low_factor, usd * cost.high_factor)
+    return (
+        model,
+        sku,
+        period,
+        users,
+        point.accelerators,
+        speed,
+        usd,
+        *ends,
+        rate.confidence,
+        rate.limited_by,
+        rate.setup,
+    )
+
+
+def accuracy() -> pd.DataFrame | None:
+    """Accuracy of the per-token engine on groups left out of its fit; None where the calibration is not shipped."""
+    try:
+        from econ.performance.validate import accuracy_table
+
+        found = accuracy_table("family")
+    except (ImportError, FileNotFoundError):
+        return None
+    return pd.DataFrame([row.as_dict() for row in found])

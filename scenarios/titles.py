@@ -1,0 +1,119 @@
+"""Readable names of the things in a network and of the numbers of a scenario."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+if TYPE_CHECKING:
+    from supply.network import Contract, Network
+
+__all__ = ["NAME_COLUMNS", "contract_title", "designer_title", "driver_title", "names_table", "path_title"]
+
+NAME_COLUMNS = ("kind", "id", "title", "stage", "designer", "region")
+_DESIGNERS = {"nvidia": "NVIDIA", "amd": "AMD", "google": "Google", "aws": "AWS", "h20": "H20"}
+_COSTS = {
+    "power_used_of_peak": "Watts that a plan reserves, of peak rating",
+    "cowos_use": "Share of CoWoS capacity in use",
+    "hbm_use": "Share of HBM capacity that yields accelerator memory",
+    "custom_silicon_discount": "Value of in-house chips against their BF16 rate",
+    "cash_cost": "Cash operating cost of an H100-hour",
+    "energy_load": "Mean draw of peak rating",
+    "survival": "Share of the fleet kept a quarter",
+    "rental": "Rental price of an H100-hour after 2026",
+}
+_WORDS = {
+    "capacity": "capacity", "value": "value of an hour", "kw_planning": "planning power", "cost": "cost", "yield": "yield",
+    "greatest_share": "greatest share", "least_share": "least share", "take_or_pay": "take-or-pay fee", "opening": "opening fleet",
+    "reference": "reference demand", "holding_cost": "holding cost", "survival": "survival", "h100e": "H100-equivalents",
+}  # fmt: skip
+
+
+def designer_title(name: str) -> str:
+    """Name of a designer as it is written.
+
+    >>> designer_title("nvidia"), designer_title("acme")
+    ('NVIDIA', 'Acme')
+    """
+    return _DESIGNERS.get(name, name[:1].upper() + name[1:])
+
+
+def contract_title(network: Network, contract: Contract) -> str:
+    """A contract as the share that it is."""
+    resource = network.resources[contract.resource]
+    holder = contract.id.removesuffix(f"_{contract.resource}").replace("_", " ")
+    return f"{designer_title(holder)} share of {resource.title or resource.id}"
+
+
+def names_table(network: Network) -> pd.DataFrame:
+    """Titles of products, limits, contracts, processes, materials and regions, columns `NAME_COLUMNS`."""
+    rows = [("sku", s.id, s.title or s.id, "", designer_title(s.designer), "") for s in network.fleet.values()]
+    rows += [("resource", r.id, r.title or r.id, r.stage, r.owner, r.region) for r in network.resources.values()]
+    rows += [
+        ("contract", c.id, contract_title(network, c), network.resources[c.resource].stage, "", "")
+        for c in network.contracts.values()
+    ]
+    rows += [("process", p.id, p.title or p.id, p.stage, p.supplier, p.region) for p in network.processes.values()]
+    rows += [("material", m.id, m.title or m.id, m.stage, "", "") for m in network.materials.values()]
+    rows += [("region", g.id, g.title or g.id, "", "", g.id) for g in network.regions.values()]
+    return pd.DataFrame(rows, columns=list(NAME_COLUMNS))
+
+
+def path_title(path: str, network: Network) -> str:
+    """A path in words, with the titles of the things in it.
+
+    >>> from supply.network_examples import course_11_1
+    >>> path_title("resources.cowos.capacity", course_11_1())
+    'cowos: capacity'
+    """
+    head, _, rest = path.partition(".")
+    name, _, tail = rest.partition(".")
+    if head == "costs":
+        return _COSTS.get(name, name.replace("_", " ").capitalize())
+    if head == "opening":
+        known = network.processes.get(tail) or network.materials.get(tail)
+        return f"Opening {name}: {(known.title if known else '') or tail.replace('_', ' ')}"
+    if head == "demand":
+        quantity = "value steps" if tail.startswith("steps") else _WORDS.get(tail, tail)
+        return f"Demand of {designer_title(name)} buyers: {quantity}"
+    if not rest:
+        return path.replace("_", " ").capitalize()
+    found = {
+        "resources": network.resources,
+        "fleet": network.fleet,
+        "processes": network.processes,
+        "materials": network.materials,
+    }.get(head, {})
+    item = found.get(name)
+    title = (item.title if item is not None else "") or name
+    if head == "contracts" and name in network.contracts:
+        title = contract_title(network, network.contracts[name])
+    return f"{title}: {_tail_words(tail, network)}"
+
+
+def _tail_words(tail: str, network: Network) -> str:
+    first, _, rest = tail.partition(".")
+    word = _WORDS.get(first, first.replace("_", " "))
+    if first == "uses":
+        return f"use of {network.resources[rest].title or rest}" if rest in network.resources else f"use of {rest}"
+    if first == "opening" and rest:
+        return f"{word}, {network.regions[rest].title or rest}" if rest in network.regions else f"{word}, {rest}"
+    return word
+
+
+def driver_title(driver: str, network: Network) -> str:
+    """What an uncertain driver is: the subject and quantity of a fact or series, or its path in words."""
+    from supply.facts import catalog
+
+    kind, _, name = driver.partition(" ")
+    cat = catalog()
+    if kind == "fact" and name in cat:
+        fact = cat[name]
+        return f"{fact.subject}: {fact.quantity}".replace("_", " ")
+    if kind == "series" and name in cat.series_ids:
+        point = cat.series(name).points[0]
+        return f"{point.subject}: {point.quantity}".replace("_", " ")
+    if kind == "derived":
+        return f"{name} (derived)".replace("_", " ")
+    return path_title(driver.partition("#")[0], network)
