@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scenarios.costing import CostModel, covered_years
+from scenarios.results import records
 
 if TYPE_CHECKING:
     from scenarios.resolve import Resolved
@@ -78,7 +79,7 @@ def _add_stranded(solution: Solution, periods: list[dict[str, Any]]) -> None:
         return
     from supply.bottleneck import stranded
 
-    for row in stranded(solution).itertuples():
+    for row in records(stranded(solution)):
         periods[int(row.t)]["stranded"] = {"accelerators": float(row.accelerators), "mw": float(row.mw)}
 
 
@@ -101,8 +102,8 @@ def _binding(b: Binding, translator: _Translator) -> dict[str, Any]:
 class _Translator:
     """Prices of limits in money per accelerator-hour, million tokens and task of a named reference.
 
-    The reference SKU of a manufacturing limit is the one that carries most of it among what is energised later; of a power row the
-    SKU with most of the fleet there. Model and task are the first of the scenario that run on it.
+    The reference SKU of a manufacturing limit is the one that carries most of it among what is energised later; of a
+    power row the SKU with most of the fleet there. Model and task are the first of the scenario that run on it.
     """
 
     def __init__(self, solution: Solution, model: CostModel) -> None:
@@ -120,22 +121,25 @@ class _Translator:
         energised = self.solution.energised.groupby(["sku", "t"])["energised"].sum().to_dict()
         labels = {label: t for t, label in enumerate(self.solution.network.horizon.labels())}
         carried: dict[tuple[str, int], dict[str, float]] = defaultdict(lambda: defaultdict(float))
-        total: dict[tuple[str, str, int], list[float]] = defaultdict(list)
-        for (sku, t, r), amount in table.groupby(["sku", "t", "subject"])["amount"].sum().items():
-            total[sku, r, 0].append(float(amount) / max(1, len(table[(table.sku == sku) & (table.t == t)].region.unique())))
-        for row in table.itertuples():
+        total: dict[tuple[str, str], list[float]] = defaultdict(list)
+        regions = table.groupby(["sku", "t"])["region"].nunique().to_dict()
+        for row in records(table.groupby(["sku", "t", "subject"], as_index=False)["amount"].sum()):
+            total[row.sku, row.subject].append(float(row.amount) / regions[row.sku, row.t])
+        for row in records(table):
             carried[row.subject, labels[row.row_period]][row.sku] += row.amount * energised.get((row.sku, row.t), 0.0)
         out = {}
         for key, by_sku in carried.items():
             sku = max(by_sku, key=lambda s: (by_sku[s], s))
-            out[key] = (sku, float(np.mean(total[sku, key[0], 0])))
+            out[key] = (sku, float(np.mean(total[sku, key[0]])))
         return out
 
     def _reference(self, b: Binding) -> tuple[str, float] | None:
         if not self.solution.network.resources[b.resource].is_power:
             return self._amounts.get((b.resource, b.t))
         fleet = self.solution.fleet
-        here = fleet[(fleet["t"] == b.t) & (fleet["region"] == b.region)].sort_values(["fleet", "sku"], ascending=[False, True])
+        here = fleet[(fleet["t"] == b.t) & (fleet["region"] == b.region)].sort_values(
+            ["fleet", "sku"], ascending=[False, True]
+        )
         if here.empty:
             return None
         sku = str(here.iloc[0]["sku"])
@@ -143,7 +147,11 @@ class _Translator:
 
     def price(self, b: Binding) -> dict[str, Any]:
         """The `price` entry of a binding row."""
-        unit = f"USD/{b.unit}" if self.solution.network.objective.kind == "value" else f"{self.solution.objective_unit}/{b.unit}"
+        unit = (
+            f"USD/{b.unit}"
+            if self.solution.network.objective.kind == "value"
+            else f"{self.solution.objective_unit}/{b.unit}"
+        )
         out: dict[str, Any] = {
             "native": b.price,
             "unit": unit,
@@ -183,6 +191,8 @@ class _Translator:
             "reference": {"sku": sku, "model": reference.model or None, "task": reference.task or None},
         }
         if power:
-            lasting = translate(ResourcePrice(b.resource, b.stage, max(b.lasting_price, 0.0), use, "power", lasting=True), reference)
+            lasting = translate(
+                ResourcePrice(b.resource, b.stage, max(b.lasting_price, 0.0), use, "power", lasting=True), reference
+            )
             out["lasting_usd_per_gpu_hour"] = lasting.usd_per_gpu_hour
         return out

@@ -29,7 +29,8 @@ WIDE = (0.25, 4.0)
 class BreakEven:
     """The break-even value of an input (its first period), and what was found on the way.
 
-    `unique` is False where the output crosses the target more than once inside the bracket; `all_values` lists every crossing.
+    `unique` is False where the output crosses the target more than once inside the bracket; `all_values` lists every
+    crossing.
     """
 
     input: str
@@ -59,11 +60,14 @@ def breakeven(
 ) -> BreakEven:
     """Value of an input at which an output reaches a target; an input that varies over time is scaled as a whole.
 
-    `target` is `("energised:*@2026", 1e7)` or text such as `energised:*@2026=1e7`. `bracket` bounds the value in its first period; by
-    default the printed range of the input, widened to a quarter and four times its value. A group moves all its numbers by one factor.
+    `target` is `("energised:*@2026", 1e7)` or text such as `energised:*@2026=1e7`. `bracket` bounds the value in its
+    first period; by
+    default the printed range of the input, widened to a quarter and four times its value. A group moves all its
+    numbers by one factor.
 
     Raises:
-        ScenarioError: unknown input or output, or a target that is not reached inside the bracket (the message says what is).
+        ScenarioError: unknown input or output, or a target that is not reached inside the bracket (the message says
+        what is).
     """
     output, wanted = _target(target)
     resolved, _, worker = prepare(scenario, sets)
@@ -83,12 +87,23 @@ def breakeven(
     if not roots:
         good = values[np.isfinite(values)] + wanted
         reach = f"{good.min():g} to {good.max():g}" if len(good) else "no optimum anywhere"
-        message = f"{output} does not reach {wanted:g}: between {low * base:g} and {high * base:g} {unit} it runs from {reach}"
+        span = f"between {low * base:g} and {high * base:g} {unit}"
+        message = f"{output} does not reach {wanted:g}: {span} it runs from {reach}"
         raise ScenarioError([Problem(resolved.scenario.position(()), input, message)])
     first = min(roots, key=lambda s: (abs(s - 1.0), s))
     shown = tuple(float(s * base) for s in roots)
     return BreakEven(
-        input, output, wanted, float(first * base), unit, (low * base, high * base), len(roots) == 1, shown, base, nominal, first
+        input,
+        output,
+        wanted,
+        float(first * base),
+        unit,
+        (low * base, high * base),
+        len(roots) == 1,
+        shown,
+        base,
+        nominal,
+        first,
     )
 
 

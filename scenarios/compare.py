@@ -1,8 +1,9 @@
 """Why two runs differ: the change of each output split over the groups of changed inputs, exactly.
 
-Shapley values: a group's part is its mean marginal effect over all orders in which the groups could have changed. The parts add up to
-the whole change. Up to `EXACT` groups every subset is solved; beyond that, orders are sampled (in pairs of opposites) and the parts
-still add up, since each order does.
+Shapley values: a group's part is its mean marginal effect over all orders in which the groups could have changed. The
+parts add up to
+the whole change. Up to `EXACT` groups every subset is solved; beyond that, orders are sampled (in pairs of opposites)
+and the parts still add up, since each order does.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ def compare(
 ) -> Comparison:
     """Split the change of outputs from the first to the second scenario over the inputs that differ.
 
-    Changed numbers are grouped by section and id (`resources.cowos`); a change of structure (a process, a window, a disruption) is one
+    Changed numbers are grouped by section and id (`resources.cowos`); a change of structure (a process, a window, a
+    disruption) is one
     group, `structure`, made of the second scenario's structure. Rolling regimes are compared with foresight.
 
     Raises:
@@ -104,13 +106,15 @@ def _scenario(given: str | Path | Scenario | Run) -> Scenario:
 
 def _same_horizon(a: Resolved, b: Resolved) -> None:
     if a.horizon != b.horizon:
-        message = f"horizons differ ({a.horizon.start}, {a.horizon.periods} x {a.horizon.step} against {b.horizon.start}, "
+        message = (
+            f"horizons differ ({a.horizon.start}, {a.horizon.periods} x {a.horizon.step} against {b.horizon.start}, "
+        )
         message += f"{b.horizon.periods} x {b.horizon.step}): compare scenarios of one horizon"
         raise ScenarioError([Problem(Position(b.scenario.source, 1, 1), "horizon", message)])
 
 
 def changed_groups(a: Resolved, b: Resolved) -> dict[str, list[str]]:
-    """Numbers that differ, by section and id; what follows from a shared number (`{path: ...}`) belongs to that number."""
+    """Numbers that differ, by section and id; what follows from a shared number (`{path: ...}`) belongs to it."""
     out: dict[str, list[str]] = {}
     for path in sorted(set(a.network.values) | set(b.network.values)):
         old, new = a.network.values.get(path), b.network.values.get(path)
@@ -146,7 +150,17 @@ def _equal(a: Resolved, b: Resolved, path: str) -> bool:
 
 def structure_differs(a: Resolved, b: Resolved) -> bool:
     """Whether anything but numbers differs: records, windows, new or missing numbers."""
-    keys = ("materials", "processes", "resources", "demand", "segments", "fleet", "contracts", "expansions", "disruptions")
+    keys = (
+        "materials",
+        "processes",
+        "resources",
+        "demand",
+        "segments",
+        "fleet",
+        "contracts",
+        "expansions",
+        "disruptions",
+    )
     if any(getattr(a.network, k) != getattr(b.network, k) for k in (*keys, "regions", "objective", "opening")):
         return True
     return set(a.network.values) != set(b.network.values)
@@ -244,7 +258,9 @@ def _bindings(a: Worker, b: Worker) -> dict[str, dict[str, list[str]]]:
 
 
 def _binding_sets(worker: Worker) -> dict[str, set[str]]:
-    vector = worker.extractor.read(worker.nominal) if not worker._touched else worker.evaluate(Chunk(0, 0, size=1)).values[0]
+    vector = (
+        worker.extractor.read(worker.nominal) if not worker._touched else worker.evaluate(Chunk(0, 0, size=1)).values[0]
+    )
     rents: dict[str, dict[str, float]] = {}
     for name, value in zip(worker.extractor.names, vector, strict=True):
         if name.startswith("rent:"):

@@ -1,8 +1,9 @@
 """Money of a run: owner hours, token and task costs of its SKUs, and the rents that its prices add to them.
 
-Route (b) of `econ.scarcity`: an hour costs the owner's observed purchase price plus the rents of limits *after* the sale (racks, power).
-Owner cost, operating points and task profiles depend on facts only, so they are found once; a draw moves the rents, and hours,
-tokens and tasks follow linearly.
+Route (b) of `econ.scarcity`: an hour costs the owner's observed purchase price plus the rents of limits *after* the
+sale (racks, power).
+Owner cost, operating points and task profiles depend on facts only, so they are found once; a draw moves the rents,
+and hours, tokens and tasks follow linearly.
 """
 
 from __future__ import annotations
@@ -42,8 +43,10 @@ def middle_of(period: str) -> date:
 class CostModel:
     """Costs as linear functions of the hour of each SKU and period.
 
-    `rows` are the SKU-period pairs in order; `owner` their owner cost, USD per sold hour, with low and high; `power_use` the MW of a
-    unit in its region's power row, `rack_use` the amounts of rack limits embodied in a unit; `costs` and `tasks` the nominal rows.
+    `rows` are the SKU-period pairs in order; `owner` their owner cost, USD per sold hour, with low and high;
+    `power_use` the MW of a
+    unit in its region's power row, `rack_use` the amounts of rack limits embodied in a unit; `costs` and `tasks` the
+    nominal rows.
     """
 
     rows: list[tuple[str, str, str, int]]
@@ -87,8 +90,8 @@ class CostModel:
     def rents(self, lasting: Mapping[str, Array], price: Mapping[str, Array]) -> Array:
         """Rents after the sale per sold hour for each row, from arrays of lasting and one-period prices by resource.
 
-        Power: planning MW x lasting price, spread as an annuity over the years that the lasting price covers (to the end of the
-        tail); racks: amount x price x CRF over the life of the unit; both over the sold hours of a year.
+        Power: planning MW x lasting price, spread as an annuity over the years that the lasting price covers (to the
+        end of the tail); racks: amount x price x CRF over the life of the unit; both over the sold hours of a year.
         """
         names = list(price)
         weights = self.weights(names)
@@ -140,7 +143,19 @@ def build_cost_model(resolved: Resolved, solution: Solution) -> CostModel:
 
     rate = network.scalar("discount_rate", 0.1)
     life = network.scalar("costs.life", 5.0)
-    model = CostModel(rows, *(np.zeros(len(rows)) for _ in range(3)), float(default_use().sold), rate, life, network.horizon.length, network.horizon.years, [], [])
+    model = CostModel(
+        rows,
+        np.zeros(len(rows)),
+        np.zeros(len(rows)),
+        np.zeros(len(rows)),
+        float(default_use().sold),
+        rate,
+        life,
+        network.horizon.length,
+        network.horizon.years,
+        [],
+        [],
+    )
     if rows:
         _owner_costs(model)
         _uses(model, solution)
@@ -148,13 +163,17 @@ def build_cost_model(resolved: Resolved, solution: Solution) -> CostModel:
 
 
 def _rows(solution: Solution) -> list[tuple[str, str, str, int]]:
-    """(sku, region with most of its fleet, period, t) of every SKU that is installed or energised in a reported period."""
+    """(sku, region with most of its fleet, period, t) of every SKU that is installed in a reported period."""
     fleet = solution.fleet
     if fleet.empty:
         return []
-    some = fleet[fleet["fleet"] > 1e-6].sort_values(["sku", "t", "fleet", "region"], ascending=[True, True, False, True])
+    some = fleet[fleet["fleet"] > 1e-6].sort_values(
+        ["sku", "t", "fleet", "region"], ascending=[True, True, False, True]
+    )
     first = some.drop_duplicates(["sku", "t"])
-    return [(r.sku, r.region, r.period, int(r.t)) for r in first.itertuples()]
+    return [
+        (str(s), str(g), str(p), int(t)) for s, g, p, t in first[["sku", "region", "period", "t"]].to_numpy().tolist()
+    ]
 
 
 def _owner_costs(model: CostModel) -> None:

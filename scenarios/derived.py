@@ -89,7 +89,11 @@ def derived_figure(name: str, days: Sequence[date], facts: Catalog) -> DerivedFi
         which: tuple(float(read(_product(sku, day, facts, moved if which != "value" else (), which))) for day in asked)
         for which in (("value", "low", "high") if moved and not fixed else ("value",))
     }
-    ends = [tuple(f(*triple) for triple in zip(*columns.values(), strict=True)) for f in (min, max)] if len(columns) > 1 else []
+    ends = (
+        [tuple(f(*triple) for triple in zip(*columns.values(), strict=True)) for f in (min, max)]
+        if len(columns) > 1
+        else []
+    )
     low, high = ends or (columns["value"], columns["value"])
     return DerivedFigure(columns["value"], low, high, unit, ids, f"derived {moved[0] if moved else name}")
 

@@ -19,7 +19,8 @@ _ADD = FLOWS | LEVELS
 def selection(names: Sequence[str], wanted: Sequence[str]) -> Array:
     """One row per wanted output over the full vector `names`: ones for sums, shares for means.
 
-    >>> names = ["energised:a@2026-Q1", "energised:b@2026-Q1", "energised:a@2026-Q2", "price:r@2026-Q1", "price:r@2026-Q2"]
+    >>> names = ["energised:a@2026-Q1", "energised:b@2026-Q1", "energised:a@2026-Q2"]
+    >>> names += ["price:r@2026-Q1", "price:r@2026-Q2"]
     >>> selection(names, ["energised:*@2026", "price:r@2026"]).tolist()
     [[1.0, 1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.5, 0.5]]
 
@@ -36,10 +37,14 @@ def selection(names: Sequence[str], wanted: Sequence[str]) -> Array:
 def _weights(target: OutputName, parsed: Sequence[OutputName]) -> Array:
     same = [p for p in parsed if p.quantity == target.quantity]
     if not same:
-        raise output_error(str(target), f"no quantity {target.quantity!r}{did_you_mean(target.quantity, {p.quantity for p in parsed})}")
+        raise output_error(
+            str(target), f"no quantity {target.quantity!r}{did_you_mean(target.quantity, {p.quantity for p in parsed})}"
+        )
     hit = np.array(
         [
-            p.quantity == target.quantity and fnmatchcase(p.subject, target.subject or "*") and p.period.startswith(target.period)
+            p.quantity == target.quantity
+            and fnmatchcase(p.subject, target.subject or "*")
+            and p.period.startswith(target.period)
             for p in parsed
         ]
     )
@@ -54,7 +59,9 @@ def _weights(target: OutputName, parsed: Sequence[OutputName]) -> Array:
         return hit.astype(float)
     if len(subjects) > 1:
         some = ", ".join(sorted(subjects)[:4])
-        raise output_error(str(target), f"{target.quantity} of several subjects is not one number: name one of {some} ...")
+        raise output_error(
+            str(target), f"{target.quantity} of several subjects is not one number: name one of {some} ..."
+        )
     return np.asarray(hit / hit.sum(), dtype=float)
 
 

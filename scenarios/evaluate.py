@@ -1,16 +1,17 @@
 """A value of the language to a node over the periods: units, facts, series, distributions, arithmetic, edits.
 
 Default spreads, by a stated rule (they feed tornado charts and draws; a deterministic run is not touched by them):
-a range of the source or of the file is used as it stands; an estimate without a range gets +-15 %, an illustrative value
-+-25 %; published, measured and plain numbers get none. A spread is two half triangles with the value as median.
+a range of the source or of the file is used as it stands; an estimate without a range gets +-15 %, an illustrative
+value +-25 %; published, measured and plain numbers get none. A spread is two half triangles with the value as median.
 
-Arithmetic works in root units with counts dropped; a plain number in it is a pure number, and a plain result is taken in the unit
-of the field. The terms of a sum that carry no unit are in the unit of the field too.
+Arithmetic works in root units with counts dropped; a plain number in it is a pure number, and a plain result is taken
+in the unit of the field. The terms of a sum that carry no unit are in the unit of the field too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -264,7 +265,8 @@ class Evaluator:
         series = self.facts.series(form.series)
         if series.outcome_derived and not marked:
             raise ValueFaultError(
-                f"series {series.id} derives from shipments or accelerator revenue, an outcome: use another input, or mark it "
+                f"series {series.id} derives from shipments or accelerator revenue, an outcome: use another input, or "
+                "mark it "
                 "{value: {series: ...}, kind: illustrative, note: why}"
             )
         columns = [
@@ -282,14 +284,14 @@ class Evaluator:
         return _spread(columns[0], low, high, f"series {series.id}", source)
 
     def _levels(self, series_id: str, column: str) -> Array:
-        """Mean level of each period where levels are dated at quarter ends (a rate per month, MW); else the value of the quarter."""
+        """Mean level of each period for levels dated at quarter ends (a rate per month, MW); else the quarter's."""
         series = self.facts.series(series_id)
         days = boundaries(self.horizon)
         per_month = natural(_written(series.unit))[1] == {"second": -1.0} and not series.unit.endswith("/quarter")
         if not per_month and series.unit not in ("MW", "GW"):
             return np.asarray(series.levels(days[1:], column))
         ends = np.asarray(series.levels(days, column))
-        return 0.5 * (ends[1:] + ends[:-1])
+        return np.asarray(0.5 * (ends[1:] + ends[:-1]))
 
     def _points(self, series_id: str) -> list[Any]:
         """The point that each period rests on: its own quarter, or the nearest one."""
@@ -298,7 +300,7 @@ class Evaluator:
 
     def _manufacturing(self, form: ManufacturingForm, units: Units) -> Node:
         ends = boundaries(self.horizon)
-        middle = [a + (b - a) / 2 for a, b in zip(ends, ends[1:], strict=False)]
+        middle = [a + (b - a) / 2 for a, b in pairwise(ends)]
         figure = derived_figure(form.manufacturing, middle, self.facts)
         factor = units(1.0, figure.unit) * form.scale
         value, low, high = (np.asarray(column) * factor for column in (figure.values, figure.low, figure.high))
@@ -319,7 +321,8 @@ class Evaluator:
         value = inner.value
         if np.any(value < low - 1e-12 * abs(low)) or np.any(value > high + 1e-12 * abs(high)):
             raise ValueFaultError(
-                f"the range [{form.range[0].magnitude:g}, {form.range[1].magnitude:g}] does not hold the value {value[0]:g}"
+                f"the range [{form.range[0].magnitude:g}, {form.range[1].magnitude:g}] does not hold the value "
+                f"{value[0]:g}"
             )
         return _spread(value, low, high, self._name(), Source(inner.source.facts, kinds, notes, "stated range"))
 
@@ -423,9 +426,9 @@ def _fill_weight(periods: Any, starts: list[int], index: int, fill: str) -> Arra
     knots = np.zeros(len(starts))
     knots[index] = 1.0
     if fill == "linear":
-        return np.interp(periods, starts, knots)
+        return np.asarray(np.interp(periods, starts, knots))
     held = np.clip(np.searchsorted(starts, periods, side="right") - 1, 0, None)
-    return knots[held]
+    return np.asarray(knots[held])
 
 
 def _shape(form: Distribution, number: Callable[[Number | None], float | None]) -> Shape:

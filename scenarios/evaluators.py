@@ -1,7 +1,7 @@
 """Draws through the whole chain: one small protocol, in this process or in several, with the same numbers.
 
-A worker compiles the network once, solves the nominal case, and starts every draw from that basis; so a draw's numbers do not depend
-on its neighbours or on how many workers there are.
+A worker compiles the network once, solves the nominal case, and starts every draw from that basis; so a draw's
+numbers do not depend on its neighbours or on how many workers there are.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Chunk:
 
 @dataclass(frozen=True)
 class ChunkResult:
-    """Outputs of a chunk: rows are draws, columns the study's outputs; `control` the nominal Lagrangian; what failed and why."""
+    """Outputs of a chunk: rows are draws, columns outputs; `control` the nominal Lagrangian; what failed and why."""
 
     index: int
     first: int
@@ -51,7 +51,7 @@ class ChunkResult:
 
 @dataclass
 class Study:
-    """Everything a worker needs, small enough to send: the network, the uncertain nodes, the cost model, the outputs wanted."""
+    """Everything a worker needs, small enough to send: network, uncertain nodes, cost model, outputs wanted."""
 
     network: Network
     nodes: dict[str, Node]
@@ -137,7 +137,7 @@ class Worker:
         return "" if status.name == "kOptimal" else f"the optimum does not exist ({status.name})"
 
     def lagrangian(self) -> float:
-        """c x0 + y0 (b - A x0) of the current numbers at the nominal plan x0 and prices y0: a first-order prediction."""
+        """c x0 + y0 (b - A x0) of the current numbers at the nominal plan x0 and prices y0: first order."""
         engine, x, y = self.compiled.engine, self.nominal.x, self.nominal.y
         product = engine.data * y[self._entry_rows] * x[self._entry_columns]
         return float(engine.cost @ x + y @ engine.rhs - product.sum())
@@ -164,7 +164,9 @@ class DrawEvaluator(Protocol):
 
     def __enter__(self) -> DrawEvaluator: ...
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
 
     def map(self, chunks: Iterable[Chunk]) -> Iterator[ChunkResult]:
         """Results of the chunks."""
@@ -180,7 +182,9 @@ class InProcess:
     def __enter__(self) -> InProcess:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         return None
 
     def map(self, chunks: Iterable[Chunk]) -> Iterator[ChunkResult]:
@@ -216,7 +220,9 @@ class Processes:
         self._pool = ProcessPoolExecutor(self.workers, context, initializer=_start, initargs=(self.study,))
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self._pool is not None:
             self._pool.shutdown(wait=error is None, cancel_futures=True)
 

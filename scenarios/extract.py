@@ -1,4 +1,4 @@
-"""Outputs of one solve as a flat vector, fast enough for draws: positions are found once, numbers are read per solve."""
+"""Outputs of one solve as a flat vector, fast enough for draws: positions are found once, numbers per solve."""
 
 from __future__ import annotations
 
@@ -80,7 +80,9 @@ class Extractor:
                     source.append(j)
             self.where[kind] = (np.array(target, dtype=np.int64), np.array(source, dtype=np.int64))
         network, rows = self.compiled.network, self._rows()
-        none = len(self.compiled.engine.matrix.rows)  # a limit that nothing can use in a period has no row: it reads zero
+        none = len(
+            self.compiled.engine.matrix.rows
+        )  # a limit that nothing can use in a period has no row: it reads zero
         self.limit_rows = np.array(
             [
                 [rows.get((self._row_name(network.resources[r].is_power), (r, t)), none) for t in range(self.length)]
@@ -181,7 +183,8 @@ class Extractor:
         energised = np.bincount(*self._spot("energise"), weights=self._weights("energise", x), minlength=self._size())
         fleet = np.bincount(*self._spot("fleet"), weights=self._weights("fleet", x), minlength=self._size())
         ratio = np.concatenate(
-            [np.asarray(values.get(f"fleet.{s}.h100e", np.zeros(self.length)))[:periods] for s in self.skus] or [np.zeros(0)]
+            [np.asarray(values.get(f"fleet.{s}.h100e", np.zeros(self.length)))[:periods] for s in self.skus]
+            or [np.zeros(0)]
         )
         discount = self._discount()
         price = y[self.limit_rows] * worth / self.natural[:, None] / discount[None, :]
@@ -211,7 +214,7 @@ class Extractor:
         return (self.where[kind][0],)
 
     def _weights(self, kind: str, x: Array) -> Array:
-        return x[self.where[kind][1]]
+        return np.asarray(x[self.where[kind][1]])
 
     def _discount(self) -> Array:
         network = self.compiled.network
@@ -230,7 +233,7 @@ class Extractor:
     def _finished(self, x: Array, values: Any) -> Array:
         target, entry, source = self.delivered
         made = self.inflow * self.compiled.engine.data[entry] * x[source] * self.compiled.scale.flow
-        total = np.bincount(target, weights=made, minlength=len(self.finals) * self.periods)
+        total: Array = np.bincount(target, weights=made, minlength=len(self.finals) * self.periods)
         total = total + self._pipelines(values)
         sold = [
             np.array([self._sold(m, t, x) for t in range(self.periods)]) * self.compiled.scale.flow for m in self.sold
@@ -263,7 +266,9 @@ class Extractor:
         return [hours, rents, self.cost_at + self.cost_slope * (hours[self.cost_row] - self.cost_hour)]
 
 
-def _task_slope(entries: list[dict[str, Any]], hours: dict[tuple[str, str], float], sku: str, row: dict[str, Any]) -> float:
+def _task_slope(
+    entries: list[dict[str, Any]], hours: dict[tuple[str, str], float], sku: str, row: dict[str, Any]
+) -> float:
     """Slope of a task's cost in the hour of its SKU, from its rows at different hours (they lie on one line)."""
     points = sorted({(hours[sku, r["period"]], r["usd_per_verified_task"]) for r in entries})
     if len(points) > 1 and points[-1][0] - points[0][0] > 1e-6 * points[-1][0]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -122,6 +122,17 @@ def _further(scenario: Scenario) -> tuple[Problem, ...]:
     return ()
 
 
+def _entries(entries: Any) -> Iterator[tuple[Loc, str, Any]]:
+    """(place, path, edit) of a `set`: a mapping, or a list of mappings where one path is edited more than once."""
+    if isinstance(entries, dict):
+        for pattern, raw in entries.items():
+            yield (pattern,), str(pattern), raw
+    elif isinstance(entries, list):
+        for index, entry in enumerate(entries):
+            for place, pattern, raw in _entries(entry):
+                yield (index, *place), pattern, raw
+
+
 class _Merger:
     """Merges documents from the oldest parent on, and keeps the problems."""
 
@@ -141,12 +152,11 @@ class _Merger:
         self._merge(self.data, body, (), document, level)
         if entries is None:
             return
-        if not isinstance(entries, dict):
+        for loc, pattern, raw in _entries(entries):
+            self._set(pattern, raw, document.positions, ("set", *loc), level, document.file)
+        if not isinstance(entries, (dict, list)):
             where = document.position(("set",))
             self.problems.append(Problem(where, "set", "`set` maps a path to an edit or a value"))
-            return
-        for pattern, raw in entries.items():
-            self._set(str(pattern), raw, document.positions, ("set", pattern), level, document.file)
 
     def command_line(self, sets: Iterable[tuple[str, Any]], level: int) -> None:
         for pattern, raw in sets:
@@ -180,11 +190,10 @@ class _Merger:
             edit = parse_edit(raw)
         except ValidationError as exc:
             for error in exc.errors():
-                inner = (*loc, *(p for p in error["loc"] if not str(p).startswith(TAG)))
-                message = _message(error, raw, inner[2:], ("set", *inner[2:]))
-                self.problems.append(
-                    Problem(nearest(where, inner, file), dotted(("set", pattern, *inner[2:])), message)
-                )
+                below = tuple(p for p in error["loc"] if not str(p).startswith(TAG))
+                message = _message(error, raw, below, ("set", *below))
+                inner = nearest(where, (*loc, *below), file)
+                self.problems.append(Problem(inner, dotted(("set", pattern, *below)), message))
             return
         self.edits.append(AppliedEdit(pattern, edit, place, level, raw))
 

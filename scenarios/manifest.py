@@ -16,7 +16,7 @@ __all__ = ["as_of", "fact_sources", "make_manifest"]
 
 
 def fact_sources(ids: Iterable[str], facts: Catalog) -> dict[str, dict[str, Any]]:
-    """Source, date and kind of each id; a series point brings the facts that it rests on, a series all its points' facts."""
+    """Source, date and kind of each id; a series point brings the facts that it rests on."""
     out: dict[str, dict[str, Any]] = {}
     for name in ids:
         for item in _trace(name, facts):

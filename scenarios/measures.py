@@ -32,7 +32,25 @@ __all__ = [
 
 _SECONDS_PER_YEAR = 365.25 * 86400.0
 _SECONDS_PER_WEEK = 7 * 86400.0
-_PHYSICAL = frozenset(["meter", "gram", "second", "ampere", "kelvin", "mole", "candela", "radian", "bit", "USD", "EUR", "MYR", "TWD", "FLOP", "defect"])
+_PHYSICAL = frozenset(
+    [
+        "meter",
+        "gram",
+        "second",
+        "ampere",
+        "kelvin",
+        "mole",
+        "candela",
+        "radian",
+        "bit",
+        "USD",
+        "EUR",
+        "MYR",
+        "TWD",
+        "FLOP",
+        "defect",
+    ]
+)
 _POWER = {"gram": 1.0, "meter": 2.0, "second": -3.0}
 
 
@@ -242,14 +260,14 @@ def _word(word: str) -> tuple[float, dict[str, float]]:
 
 
 def _strip_count(names: Mapping[str, float], target: Mapping[str, float]) -> bool:
-    """Whether a unit is the target, or the target per one counted thing (8 stack/package is 8 stack per unit started)."""
+    """Whether a unit is the target, or the target per one counted thing (8 stack/package: per unit started)."""
     rest = {n: names.get(n, 0.0) - target.get(n, 0.0) for n in set(names) | set(target)}
     rest = {n: p for n, p in rest.items() if p}
     return not rest or (len(rest) == 1 and all(p == -1 and n not in _PHYSICAL for n, p in rest.items()))
 
 
 def natural(unit: str) -> tuple[float, dict[str, float]]:
-    """Factor to root units and the root unit names of a unit, counts dropped (wafer, die, package ... are pure numbers there).
+    """Factor to root units and the root unit names of a unit, counts (wafer, die, package ...) dropped.
 
     Arithmetic works on these: 15,000 wafers a month times a share is a rate, dollars over dies per wafer are dollars.
 
@@ -263,7 +281,7 @@ def natural(unit: str) -> tuple[float, dict[str, float]]:
 
 
 def target(measure: Measure, horizon: Horizon) -> list[tuple[float, dict[str, float]]]:
-    """What an arithmetic result may be to fit a field: (size of the inner unit in root units, root unit names), counts dropped."""
+    """What an arithmetic result may be to fit a field: (inner unit in root units, root unit names), counts dropped."""
     period_s = _SECONDS_PER_YEAR * horizon.years
     kind = measure.kind
     word_factor, word = natural(measure.word)
@@ -298,6 +316,7 @@ def describe(names: Mapping[str, float]) -> str:
 
 
 def wanted(measure: Measure) -> str:
+    """What a field accepts, in words."""
     word = measure.word or "what it counts"
     return {
         "fraction": "a fraction without unit",

@@ -1,7 +1,9 @@
 """Resolved numbers over the periods: small trees that know their value, their sources and what they draw.
 
-A node gives an array of one row per draw (or a single row) and one column per period. What is uncertain has a *driver*: a fact, a
-series, or the path of an assumption. Numbers with one driver move together, and a path that refers to another follows it.
+A node gives an array of one row per draw (or a single row) and one column per period. What is uncertain has a
+*driver*: a fact, a
+series, or the path of an assumption. Numbers with one driver move together, and a path that refers to another follows
+it.
 """
 
 from __future__ import annotations
@@ -267,7 +269,7 @@ class Fill(_Many):
 
     def at(self, draw: Draw) -> Array:
         """See `Node.at`."""
-        total = self.weights[0] * self.parts[0].at(draw)
+        total: Array = self.weights[0] * self.parts[0].at(draw)
         for weight, part in zip(self.weights[1:], self.parts[1:], strict=True):
             total = total + weight * part.at(draw)
         return total

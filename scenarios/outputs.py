@@ -1,7 +1,9 @@
 """Outputs by name: `quantity:subject@period`.
 
-`energised:h100@2026-Q4` is one SKU in one quarter, `energised:*@2026-Q4` the sum over SKUs; a year stands for its periods: flows are
-summed, levels taken at its end, prices and costs averaged. A subject with `*` for a price or a cost is not a single number.
+`energised:h100@2026-Q4` is one SKU in one quarter, `energised:*@2026-Q4` the sum over SKUs; a year stands for its
+periods: flows are
+summed, levels taken at its end, prices and costs averaged. A subject with `*` for a price or a cost is not a single
+number.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ __all__ = ["FLOWS", "LEVELS", "OutputName", "parse_output", "read_output"]
 
 #: Quantities that add over periods and subjects; levels add over subjects only.
 FLOWS = frozenset({"finished", "energised", "energised_h100e", "starts", "built", "rent", "used", "capacity"})
-LEVELS = frozenset({"fleet", "fleet_mw", "stock", "stranded", "stranded_mw", "built_mw", "power_limited_mw", "chip_limited_mw"})
+LEVELS = frozenset(
+    {"fleet", "fleet_mw", "stock", "stranded", "stranded_mw", "built_mw", "power_limited_mw", "chip_limited_mw"}
+)
 _NAME = re.compile(r"([a-z0-9_]+)(?::([^@]*))?(?:@(\d{4}(?:-Q[1-4]|-\d\d)?))?")
 
 
@@ -67,17 +71,23 @@ def read_output(results: pd.DataFrame, name: str) -> float:
     wanted = parse_output(name)
     rows = results[results["quantity"] == wanted.quantity]
     if rows.empty:
-        raise output_error(name, f"no quantity {wanted.quantity!r}{did_you_mean(wanted.quantity, set(results['quantity']))}")
+        raise output_error(
+            name, f"no quantity {wanted.quantity!r}{did_you_mean(wanted.quantity, set(results['quantity']))}"
+        )
     if wanted.quantity == "objective":
         return float(rows["value"].iloc[0])
     pattern = wanted.subject or "*"
     subjects = set(rows["subject"])
     rows = rows[[fnmatchcase(s, pattern) for s in rows["subject"]]]
     if rows.empty:
-        raise output_error(name, f"no subject {wanted.subject!r} of {wanted.quantity}{did_you_mean(wanted.subject, subjects)}")
+        raise output_error(
+            name, f"no subject {wanted.subject!r} of {wanted.quantity}{did_you_mean(wanted.subject, subjects)}"
+        )
     inside = rows[[p.startswith(wanted.period) for p in rows["period"]]]
     if inside.empty:
-        raise output_error(name, f"period {wanted.period} is not reported{did_you_mean(wanted.period, set(rows['period']))}")
+        raise output_error(
+            name, f"period {wanted.period} is not reported{did_you_mean(wanted.period, set(rows['period']))}"
+        )
     return _combined(inside, wanted)
 
 
@@ -88,5 +98,7 @@ def _combined(rows: pd.DataFrame, wanted: OutputName) -> float:
         return float(rows.loc[rows["period"] == rows["period"].max(), "value"].sum())
     if rows["subject"].nunique() > 1:
         some = ", ".join(sorted(set(rows["subject"]))[:4])
-        raise output_error(str(wanted), f"{wanted.quantity} of several subjects is not one number: name one of {some} ...")
+        raise output_error(
+            str(wanted), f"{wanted.quantity} of several subjects is not one number: name one of {some} ..."
+        )
     return float(np.mean(rows["value"]))

@@ -28,7 +28,7 @@ class Leaf:
 
 
 def match(pattern: str, paths: Iterable[str], groups: Mapping[str, tuple[str, ...]] | None = None) -> list[str]:
-    """Paths that a path, a pattern (`*` inside an id) or a group addresses; `processes.P.yield` also takes every yield of P.
+    """Paths that a path, a pattern (`*` inside an id) or a group addresses; `processes.P.yield` takes every yield of P.
 
     >>> match("processes.hbm*.yield", ["processes.hbm3.yield.stack", "processes.fab.yield"])
     ['processes.hbm3.yield.stack']
@@ -151,7 +151,7 @@ class _Context:
         return ""
 
     def costs(self, loc: Loc, held: Any) -> Iterator[Leaf]:
-        """Leaves of `costs`: life and the capital budgets for the optimum, the rest in its own unit for the econ room."""
+        """Leaves of `costs`: life and capital budgets for the optimum, the rest in its own unit."""
         from scenarios.values import form_of, parse_value
 
         for key, raw in held.items():

@@ -1,6 +1,7 @@
 """YAML text to plain data with the position of every key and value.
 
-ruamel's YAML 1.2 resolver is used as it stands (`1e3` is a number, `no` is text, `010` is ten); a key given twice is an error.
+ruamel's YAML 1.2 resolver is used as it stands (`1e3` is a number, `no` is text, `010` is ten); a key given twice is
+an error.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A scenario to the network of the supply room: every number evaluated, edited, checked against its bounds, with its sources."""
+"""A scenario to the network of the supply room: every number evaluated, edited, bounded, with its sources."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Resolved:
         return found
 
     def inputs(self) -> pd.DataFrame:
-        """One row per number and period (equal neighbours joined): path, period, to, value, low, high, unit, kind, fact_ids, note."""
+        """One row per number and run of equal periods, with range, unit, kind, fact ids and note."""
         import pandas as pd
 
         labels = self.horizon.labels()

@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     from scenarios.resolve import Resolved
     from supply.bottleneck import BottleneckReport
 
-__all__ = ["CHECK_COLUMNS", "RESULT_COLUMNS", "check_rows", "price_arrays", "result_rows", "results_frame"]
+__all__ = ["CHECK_COLUMNS", "RESULT_COLUMNS", "check_rows", "price_arrays", "records", "result_rows", "results_frame"]
 
 RESULT_COLUMNS = (
-    "run", "scenario", "draw", "period", "region", "stage", "subject", "sku", "model", "quantity", "value", "low", "high", "unit",
+    "run", "scenario", "draw", "period", "region", "stage", "subject", "sku", "model", "quantity",
+    "value", "low", "high", "unit",
 )  # fmt: skip
 CHECK_COLUMNS = ("check", "subject", "period", "value", "tolerance", "passed")
 Row = dict[str, Any]
@@ -35,6 +36,11 @@ def results_frame(rows: Iterable[Row], run: str, scenario: str, draw: int = 0) -
     frame[text] = frame[text].fillna("")
     frame[["low", "high", "value"]] = frame[["low", "high", "value"]].astype(float)
     return frame[list(RESULT_COLUMNS)]
+
+
+def records(frame: pd.DataFrame) -> Iterator[Any]:
+    """Rows of a table as named tuples."""
+    return iter(frame.itertuples())
 
 
 def price_arrays(solution: Solution) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -70,33 +76,33 @@ def _row(quantity: str, subject: str, period: str, value: float, unit: str, **mo
 
 def _volumes(resolved: Resolved, solution: Solution) -> Iterator[Row]:
     network = resolved.network
-    for r in solution.finished.itertuples():
+    for r in records(solution.finished):
         yield _row("finished", r.sku, r.period, r.finished, "accelerators", sku=r.sku)
-    for r in solution.energised.itertuples():
+    for r in records(solution.energised):
         yield _row("energised", r.sku, r.period, r.energised, "accelerators", sku=r.sku, region=r.region)
         ratio = solution.values.get(f"fleet.{r.sku}.h100e")
         if ratio is not None:
             equivalent = r.energised * float(ratio[int(r.t)])
             yield _row("energised_h100e", r.sku, r.period, equivalent, "H100-equivalents", sku=r.sku, region=r.region)
-    for r in solution.fleet.itertuples():
+    for r in records(solution.fleet):
         yield _row("fleet", r.sku, r.period, r.fleet, "accelerators", sku=r.sku, region=r.region)
         planning = solution.values.get(f"fleet.{r.sku}.kw_planning")
         if planning is not None:
             megawatt = r.fleet * float(planning[int(r.t)]) / 1000.0
             yield _row("fleet_mw", r.sku, r.period, megawatt, "MW", sku=r.sku, region=r.region)
-    for r in solution.activities.itertuples():
+    for r in records(solution.activities):
         process = network.processes[r.process]
         yield _row("starts", r.process, r.period, r.starts, "starts", stage=process.stage, region=process.region)
-    for r in solution.stocks.itertuples():
+    for r in records(solution.stocks):
         material = network.materials[r.material]
         yield _row("stock", r.material, r.period, r.stock, material.unit, stage=material.stage)
-    for r in solution.built.itertuples():
+    for r in records(solution.built):
         yield _row("built", r.expansion, r.period, r.built, "capacity")
 
 
 def _limits(solution: Solution) -> Iterator[Row]:
     money = solution.objective_unit if solution.network.objective.kind != "value" else "USD"
-    for r in solution.resources.itertuples():
+    for r in records(solution.resources):
         where = {"stage": r.stage, "region": r.region}
         share = r.utilisation if np.isfinite(r.utilisation) else 1.0
         yield _row("capacity", r.resource, r.period, r.capacity, r.unit, **where)
@@ -114,7 +120,9 @@ def _bindings(report: BottleneckReport) -> Iterator[Row]:
         for name, gain in (b.plus_1_percent or {}).items():
             yield _row(f"plus_1_percent_{name}", b.resource, b.period, gain, "accelerators", **where)
         if b.next_at is not None:
-            yield _row("next_binding_at", b.resource, b.period, b.next_at, "relative rise", model=b.next_resource, **where)
+            yield _row(
+                "next_binding_at", b.resource, b.period, b.next_at, "relative rise", model=b.next_resource, **where
+            )
 
 
 def _potentials(solution: Solution) -> Iterator[Row]:
@@ -122,12 +130,18 @@ def _potentials(solution: Solution) -> Iterator[Row]:
 
     if not solution.network.fleet:
         return
-    for r in stranded(solution).itertuples():
+    for r in records(stranded(solution)):
         yield _row("stranded", "", r.period, r.accelerators, "accelerators")
         yield _row("stranded_mw", "", r.period, r.mw, "MW")
     if any(row.is_power for row in solution.network.resources.values()):
-        for r in limits(solution).itertuples():
-            for name in ("built_mw", "without_power_rows_mw", "without_chip_rows_mw", "power_limited_mw", "chip_limited_mw"):
+        for r in records(limits(solution)):
+            for name in (
+                "built_mw",
+                "without_power_rows_mw",
+                "without_chip_rows_mw",
+                "power_limited_mw",
+                "chip_limited_mw",
+            ):
                 value = float(getattr(r, name))
                 if np.isfinite(value):
                     yield _row(name, "", r.period, value, "MW")
@@ -184,4 +198,11 @@ def _is_estimate(path: str) -> bool:
 
 def _check(name: str, subject: str, period: str, value: float, tolerance: float) -> Row:
     passed = bool(value <= tolerance)
-    return {"check": name, "subject": subject, "period": period, "value": value, "tolerance": tolerance, "passed": passed}
+    return {
+        "check": name,
+        "subject": subject,
+        "period": period,
+        "value": value,
+        "tolerance": tolerance,
+        "passed": passed,
+    }

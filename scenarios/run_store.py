@@ -1,6 +1,7 @@
 """Run folders: keyed by content, written beside and renamed into place, read back through DuckDB.
 
-A folder is a run only when its manifest is there and every file has the size that the manifest says; the manifest is written last
+A folder is a run only when its manifest is there and every file has the size that the manifest says; the manifest is
+written last
 and the folder is renamed into place as a whole, so a killed process leaves at most a `.tmp-*` folder that nobody reads.
 """
 
@@ -149,6 +150,7 @@ def write_folder(parent: Path, name: str, manifest: Mapping[str, Any], fill: Cal
     """
     parent.mkdir(parents=True, exist_ok=True)
     working = Path(tempfile.mkdtemp(prefix=".tmp-", dir=parent))
+    working.chmod(0o755)
     final = parent / name
     try:
         fill(working)

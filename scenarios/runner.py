@@ -16,7 +16,6 @@ from scenarios.runs import Run
 
 if TYPE_CHECKING:
     from scenarios.costing import CostModel
-    from supply.bottleneck import BottleneckReport
     from supply.optimizer.solution import Solution
 
 __all__ = ["Run", "check", "run", "run_hash", "solve"]
@@ -165,11 +164,10 @@ def resolved_yaml(resolved: Resolved) -> str:
 
     scenario = resolved.scenario
     content = dict(scenario.data)
-    sets: dict[str, Any] = {}
-    for applied in scenario.edits:
-        sets[applied.pattern] = applied.raw
-    if sets:
-        content["set"] = sets
+    edits = [(applied.pattern, applied.raw) for applied in scenario.edits]
+    if edits:
+        once = len({pattern for pattern, _ in edits}) == len(edits)
+        content["set"] = dict(edits) if once else [{pattern: raw} for pattern, raw in edits]
     text = io.StringIO()
     yaml = YAML()
     yaml.width = 140

@@ -104,7 +104,7 @@ class Run:
         return read_output(self.results, name)
 
     def query(self, sql: str) -> pd.DataFrame:
-        """Ask the tables in SQL: `run.query("SELECT sku, sum(value) FROM results WHERE quantity = 'energised' GROUP BY sku")`."""
+        """Ask the tables in SQL: `SELECT sku, sum(value) FROM results WHERE quantity = 'energised' GROUP BY sku`."""
         import duckdb
 
         with duckdb.connect() as connection:

@@ -1,7 +1,7 @@
 """`sample`: the distribution of every output over draws of the uncertain inputs, stored so that a killed run resumes.
 
-Chunks of draws are written one by one, each whole or not at all, below `.part-<run>`; when all are there the folder is renamed. A
-second call with the same content reads what is there and computes only what is missing.
+Chunks of draws are written one by one, each whole or not at all, below `.part-<run>`; when all are there the folder
+is renamed. A second call with the same content reads what is there and computes only what is missing.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Sample:
         return len(self.values)
 
     def column(self, name: str) -> Array:
-        """Values of an output over the draws that have an optimum; sums over SKUs and years by name, as in `outputs`."""
+        """Values of an output over the draws that have an optimum; names as in `outputs`, sums included."""
         from scenarios.draw_outputs import selection
 
         if name in self.names:
@@ -67,7 +67,7 @@ class Sample:
         return np.asarray(found[~np.isnan(found)])
 
     def json(self, outputs: Sequence[str] | None = None) -> dict[str, Any]:
-        """Mean, sd, quantiles and Monte Carlo error of outputs, and how often each resource binds hardest in each period."""
+        """Mean, sd, quantiles and Monte Carlo error of outputs, and how often each resource binds hardest by period."""
         chosen = list(outputs) if outputs is not None else self.names
         return {
             "scenario": self.scenario,
@@ -81,7 +81,8 @@ class Sample:
     def summary(self, name: str) -> dict[str, float]:
         """mean, sd, q05, q50, q95, mc_error of one output; with the control variate where there is one.
 
-        mc_error is the standard error of the mean of independent draws, sd / sqrt(n): an upper bound for stratified ones.
+        mc_error is the standard error of the mean of independent draws, sd / sqrt(n): an upper bound for stratified
+        ones.
         """
         values = self.column(name)
         if not len(values):
@@ -141,7 +142,7 @@ class Sample:
 
     @property
     def results(self) -> pd.DataFrame:
-        """The tidy table: run, scenario, draw, period, region, stage, subject, sku, model, quantity, value, low, high, unit."""
+        """The tidy table of `results`, one block a draw."""
         import pandas as pd
 
         from scenarios.outputs import parse_output
@@ -149,9 +150,12 @@ class Sample:
 
         parsed = [parse_output(n) for n in self.names]
         keys = [{"quantity": p.quantity, "subject": p.subject, "period": p.period} for p in parsed]
-        frame = pd.concat([pd.DataFrame(keys).assign(value=row, draw=k) for k, row in enumerate(self.values)], ignore_index=True)
+        frame = pd.concat(
+            [pd.DataFrame(keys).assign(value=row, draw=k) for k, row in enumerate(self.values)], ignore_index=True
+        )
         draw = frame.pop("draw")
-        out = results_frame(frame.to_dict("records"), f"{self.scenario}-{self.hash[:12]}", self.scenario)
+        rows: list[dict[str, Any]] = [{str(k): v for k, v in r.items()} for r in frame.to_dict("records")]
+        out = results_frame(rows, f"{self.scenario}-{self.hash[:12]}", self.scenario)
         return out.assign(draw=draw.to_numpy())
 
     def query(self, sql: str) -> pd.DataFrame:
@@ -180,8 +184,8 @@ def sample(
 ) -> Sample:
     """Draw the uncertain inputs of a scenario and solve the whole chain for each.
 
-    `control` > 0 adds a control variate: that many further input draws, without a solve, give the mean of the first-order prediction
-    from the nominal prices. The same seed gives the same numbers for any `workers`.
+    `control` > 0 adds a control variate: that many further input draws, without a solve, give the mean of the
+    first-order prediction from the nominal prices. The same seed gives the same numbers for any `workers`.
 
     Raises:
         ScenarioError: wrong scenario, unknown input or output. InfeasibleError: no optimum in the nominal case.
@@ -194,7 +198,7 @@ def sample(
     name = f"{loaded.name}-draws-{digest[:12]}"
     if out is not None and (done := find_complete(Path(out), name)) is not None:
         return open_sample(done)
-    resolved, model, worker = prepare(loaded, outputs=outputs)
+    resolved, _, worker = prepare(loaded, outputs=outputs)
     chosen = factors(resolved, inputs)
     ranks = ranks_by_driver(resolved, chosen, draws, seed, method)
     store = _Store(Path(out), name, worker.names, sorted(ranks)) if out is not None else None

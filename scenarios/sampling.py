@@ -1,9 +1,12 @@
 """Draws of the uncertain inputs: ranks by driver, correlated, the same for the same driver in every scenario.
 
-    ranks          LHS: each driver has its own stratified, shuffled column, seeded by (seed, driver name), so that two scenarios share
-                   the numbers of every driver that both have (common random numbers). Sobol: scrambled points, drivers in name order.
-    correlations   Gaussian copula: normal scores are mixed by the Cholesky factor, then go back to ranks. A rank correlation rho asks
-                   for the normal correlation 2 sin(pi rho / 6).
+ranks          LHS: each driver has its own stratified, shuffled column, seeded by (seed, driver name), so that two
+scenarios share
+               the numbers of every driver that both have (common random numbers). Sobol: scrambled points, drivers in
+               name order.
+correlations   Gaussian copula: normal scores are mixed by the Cholesky factor, then go back to ranks. A rank
+correlation rho asks
+               for the normal correlation 2 sin(pi rho / 6).
 """
 
 from __future__ import annotations
@@ -118,7 +121,7 @@ def correlated(ranks: Array, names: Sequence[str], pairs: Iterable[tuple[str, st
     if least < -1e-9:
         raise ValueError("the rank correlations contradict each other: lower some of them towards zero")
     factor = np.linalg.cholesky(matrix + max(0.0, 1e-10 - least) * np.eye(len(names)))
-    return np.clip(ndtr(ndtri(ranks) @ factor.T), _EDGE, 1.0 - _EDGE)
+    return np.asarray(np.clip(ndtr(ndtri(ranks) @ factor.T), _EDGE, 1.0 - _EDGE))
 
 
 def correlation_pairs(resolved: Resolved) -> list[tuple[str, str, float]]:
@@ -132,7 +135,7 @@ def correlation_pairs(resolved: Resolved) -> list[tuple[str, str, float]]:
         for k, first in enumerate(sets):
             for second in sets[k + 1 :]:
                 out += [(a, b, entry.rank) for a in first for b in second if a != b]
-        if len(set(entry.inputs)) == 1 or len(sets) == 2 and sets[0] == sets[1]:
+        if len(set(entry.inputs)) == 1 or (len(sets) == 2 and sets[0] == sets[1]):
             out += [(a, b, entry.rank) for i, a in enumerate(sets[0]) for b in sets[0][i + 1 :]]
     return out
 

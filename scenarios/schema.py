@@ -19,10 +19,12 @@ __all__ = ["SECTIONS", "ScenarioFile", "Spec", "json_schema", "specs"]
 class Spec:
     """What a number of the language is.
 
-    `measure`: fraction, ratio, periods (a duration), quantity (of the material or resource that the path names), money (USD,
-    per anything), money_per_period, capex (USD per unit of capacity), price (USD per unit of the material), power (kW), usd_per_hour,
-    rate (per year), survival (share kept a quarter), years, flow and capacity (per period; MW where it is power), own (any unit).
-    `default` is the value where the file gives none; None means that the field stays absent.
+    `measure`: fraction, ratio, periods (a duration), quantity (of the material or resource that the path names),
+    money (USD,
+    per anything), money_per_period, capex (USD per unit of capacity), price (USD per unit of the material), power
+    (kW), usd_per_hour,
+    rate (per year), survival (share kept a quarter), years, flow and capacity (per period; MW where it is power), own
+    (any unit). `default` is the value where the file gives none; None means that the field stays absent.
     """
 
     measure: str

@@ -1,7 +1,7 @@
 """Which inputs move an answer: tornado with price-based slopes, Morris, Sobol, PAWN, and two-input maps.
 
-A factor is a driver (a fact, a series, an assumption), or all drivers behind a path, pattern or group, which then move together: rank 0
-is their low end, rank 1 their high end (yields of a group rise together).
+A factor is a driver (a fact, a series, an assumption), or all drivers behind a path, pattern or group, which then
+move together: rank 0 is their low end, rank 1 their high end (yields of a group rise together).
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def sensitivity(
     workers: int = 1,
     progress: Callable[[str], None] | None = None,
 ) -> Sensitivity:
-    """Sensitivity of outputs to inputs; without `inputs` every driver is one, without `outputs` those that the scenario names.
+    """Sensitivity of outputs to inputs; by default every driver is an input and the scenario names the outputs.
 
     `samples`: Sobol and PAWN base samples (default 256), Morris trajectories (default 20).
 
@@ -110,7 +110,13 @@ def _tornado(
         rows = []
         for factor in chosen:
             low, high = (float(v) for v in ends[factor.name][:, k])
-            row = {"input": factor.name, "low": low, "high": high, "nominal": nominal[name], "slope": slopes[factor.name]}
+            row = {
+                "input": factor.name,
+                "low": low,
+                "high": high,
+                "nominal": nominal[name],
+                "slope": slopes[factor.name],
+            }
             rows.append(row)
         out[name] = sorted(rows, key=lambda r: (-_swing(r), r["input"]))
     return out
@@ -124,7 +130,8 @@ def _swing(row: Mapping[str, Any]) -> float:
 def _slopes(worker: Worker, chosen: Sequence[Factor]) -> dict[str, float]:
     """Objective gained over the whole range of a factor if the nominal prices held: duals, no further solve.
 
-    Central difference of the nominal Lagrangian over the middle of the range, divided by the share of the range that it covers.
+    Central difference of the nominal Lagrangian over the middle of the range, divided by the share of the range that
+    it covers.
     """
     out = {}
     low, high = 0.5 - SLOPE_STEP, 0.5 + SLOPE_STEP
@@ -212,7 +219,9 @@ def _indices(
         found = morris.analyze(problem, points, values, num_levels=6, seed=seed)
         return [
             _index(n, float(m), float(c), float(m), float(c)) | {"sigma": float(s), "mu": float(mu)}
-            for n, m, c, s, mu in zip(names, found["mu_star"], found["mu_star_conf"], found["sigma"], found["mu"], strict=True)
+            for n, m, c, s, mu in zip(
+                names, found["mu_star"], found["mu_star_conf"], found["sigma"], found["mu"], strict=True
+            )
         ], []
     if method == "pawn":
         from SALib.analyze import pawn
@@ -247,9 +256,10 @@ def grid(
     span: tuple[float, float] = (0.8, 1.2),
     sets: Sequence[tuple[str, Any]] = (),
 ) -> dict[str, Any]:
-    """A map of outputs over two inputs scaled from `span[0]` to `span[1]`, with the resource that binds hardest in each cell.
+    """A map of outputs over two inputs scaled from `span[0]` to `span[1]`, and what binds hardest in each cell.
 
-    Scaled fractions stay below 1. Returns {"x", "y", "x_scale", "y_scale", "outputs": {NAME: rows of y}, "binding": rows of y}.
+    Scaled fractions stay below 1. Returns {"x", "y", "x_scale", "y_scale", "outputs": {NAME: rows of y}, "binding":
+    rows of y}.
 
     Raises:
         ScenarioError: wrong scenario, input or output.

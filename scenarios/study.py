@@ -19,7 +19,7 @@ __all__ = ["default_outputs", "list_outputs", "prepare"]
 def prepare(
     scenario: str | Path | Scenario, sets: Sequence[tuple[str, Any]] = (), outputs: Sequence[str] | None = None
 ) -> tuple[Resolved, CostModel, Worker]:
-    """Load, resolve, solve and cost a scenario; the worker is ready for draws and reads `outputs` (default: everything).
+    """Load, resolve, solve and cost a scenario; the worker is ready for draws of `outputs` (default: everything).
 
     Draws are made with foresight: a rolling scenario is solved as if its disruptions were known.
 

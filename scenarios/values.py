@@ -146,7 +146,7 @@ class RatioForm(Form):
 
 
 class PathForm(Form):
-    """`{path: costs.rental}`: the value at another path; a draw or edit of that path moves every value that names it."""
+    """`{path: costs.rental}`: the value at another path; a draw or edit of it moves every value that names it."""
 
     path: str
     note: str = ""
