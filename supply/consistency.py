@@ -121,7 +121,8 @@ def _numbers(n: Network) -> Iterator[Problem]:
         needed += [f"fleet.{s}.h100e" for s in n.fleet]
     for p, process in n.processes.items():
         for role, ids in (("input", process.input), ("output", process.output), ("uses", process.uses)):
-            needed += [f"processes.{p}.{role}.{k}" for k in ids]
+            known = n.resources if role == "uses" else n.materials
+            needed += [f"processes.{p}.{role}.{k}" for k in ids if k in known]
     if any(row.is_power for row in n.resources.values()):
         needed += [f"fleet.{s}.kw_planning" for s in n.fleet]
     for s, sku in n.fleet.items():
@@ -138,6 +139,16 @@ def _numbers(n: Network) -> Iterator[Problem]:
 
 SHARES = (".yield", ".survival", ".remaining", ".share", ".greatest_share", ".least_share", ".cancel", ".run_down")
 FREE = (".value", ".price", "discount_rate", ".cost", ".energising_cost")
+SPANS = {"costs.life": (0.1, 100.0, "years"), "discount_rate": (-0.5, 10.0, "a year, as a fraction")}
+"""Numbers that must lie within a sensible span."""
+
+
+def _span(path: str) -> tuple[float, float, str] | None:
+    if path in SPANS:
+        return SPANS[path]
+    if path.endswith(".lead_time"):
+        return (0.0, 200.0, "periods")
+    return (0.1, 100.0, "years") if path.startswith("expansions.") and path.endswith(".life") else None
 
 
 def _ranges(n: Network) -> Iterator[Problem]:
@@ -145,13 +156,14 @@ def _ranges(n: Network) -> Iterator[Problem]:
         low, high = float(array.min(initial=0.0)), float(array.max(initial=0.0))
         worst = low if low < 0 else high
         is_yield = path.startswith("processes.") and ".yield" in path
+        span = _span(path)
         if (is_yield or path.endswith(SHARES)) and not 0 <= low <= high <= 1 + 1e-12:
             yield Problem(path, f"{worst:g} is outside 0 to 1", "give a fraction")
-        elif (
-            path.startswith(("resources.", "opening.", "processes.", "fleet.", "demand."))
-            and low < 0
-            and not path.endswith(FREE)
-        ):
+        elif span is not None:
+            if not span[0] <= float(array.min()) <= float(array.max()) <= span[1]:
+                worst = float(array.min()) if array.min() < span[0] else high
+                yield Problem(path, f"{worst:g} is outside {span[0]:g} to {span[1]:g}", f"give {span[2]}")
+        elif low < 0 and not path.endswith(FREE):
             yield Problem(path, f"{low:g} is negative", "give zero or more")
         elif is_yield and high == 0:
             yield Problem(path, "is zero in every period", "nothing would come out; give a positive yield", "warning")
