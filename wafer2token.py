@@ -57,7 +57,10 @@ def __getattr__(name: str) -> Any:
     value = importlib.import_module(module)
     if attribute:
         value = getattr(value, attribute)
-    return value() if name == "facts" else value
+    if name == "facts":
+        catalogue: Any = value
+        return catalogue()
+    return value
 
 
 def main() -> None:

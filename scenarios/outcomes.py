@@ -1,7 +1,7 @@
 """Outcomes shown beside a run: Epoch AI's unit estimates and the CoWoS balance. Never inputs, never tuned to.
 
-Shipment estimates are Epoch AI's (CC BY 4.0): quarterly medians with a 90 % interval. The interval of a yearly sum is taken
-as the sum of the quarterly ends (quarters of one product move together), so it is wide.
+Shipment estimates are Epoch AI's (CC BY 4.0): quarterly medians with a 90 % interval. The interval of a yearly sum
+is taken as the sum of the quarterly ends (quarters of one product move together), so it is wide.
 """
 
 from __future__ import annotations
@@ -57,8 +57,9 @@ def shipments_compared(finished: pd.DataFrame, designers: dict[str, str]) -> pd.
 def cowos_balance(years: tuple[str, ...] = ("2024", "2025"), cat: Catalog | None = None) -> pd.DataFrame:
     """CoWoS wafers that NVIDIA's estimated units need, beside its share of the wafers that the lines could make.
 
-    Units over packages per wafer, at yield 1, against capacity x share in the same year; the two rest on different sources
-    and do not close in 2025: the gap is shown, not hidden. Columns year, wafers_from_units, wafers_from_capacity, ratio.
+    Units over packages per wafer, at yield 1, against capacity x share in the same year; the two rest on different
+    sources and do not close in 2025: the gap is shown, not hidden. Columns year, wafers_from_units,
+    wafers_from_capacity, ratio.
 
     >>> t = cowos_balance(("2024",)).set_index("year")
     >>> 130_000 < t.loc["2024", "wafers_from_units"] < 150_000

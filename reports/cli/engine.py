@@ -25,7 +25,7 @@ def predict_verb(table: Path, out: Path, anchor: Path | None, as_json: bool) -> 
 
 def validate_verb(as_json: bool) -> None:
     """Print the cross-validated accuracy by what is asked, by hardware and by confidence class."""
-    from econ.performance.training_calibration import training_accuracy
+    from econ.performance.training_accuracy import training_accuracy
     from econ.performance.validate import accuracy_table, answered_share, format_table
 
     tables = {by: accuracy_table(by) for by in ("family", "hardware", "confidence")}
@@ -37,7 +37,8 @@ def validate_verb(as_json: bool) -> None:
         print_json(_finite(payload))
         return
     print(
-        "Every figure is measured on groups left out of the fit: whole (model, hardware) pairs, whole accelerators, whole families."
+        "Every figure is measured on groups left out of the fit: whole (model, hardware) pairs, whole accelerators, "
+        "whole families."
     )
     for by, rows in tables.items():
         print(f"\nby {by}\n{format_table(rows)}")
@@ -82,8 +83,8 @@ def engine_verb(model: str, hardware: str, as_json: bool, **setup: Any) -> None:
         f"({point.output_band[0]:.0f} to {point.output_band[1]:.0f})"
     )
     print(
-        f"confidence {point.confidence}; limited by {point.limited_by}; running batch {point.running_batch:.1f} of at most "
-        f"{point.largest_batch:.0f}"
+        f"confidence {point.confidence}; limited by {point.limited_by}; "
+        f"running batch {point.running_batch:.1f} of at most {point.largest_batch:.0f}"
     )
     print(
         f"memory per accelerator   weights {point.weight_bytes_per_accelerator / 1e9:.1f} GB, "

@@ -127,8 +127,8 @@ class Catalog:
         """The one fact to use where sources disagree, by this stated rule.
 
         Among facts of the subject and quantity known by `known_by` (default: any day): those whose span holds `on`,
-        else the latest span before it, else the earliest after it (`on` None: the latest span). Ties: measured before published
-        before estimate before illustrative; then the one known latest; then the one nearest the median value.
+        else the latest span before it, else the earliest after it (`on` None: the latest span). Ties: measured before
+        published before estimate before illustrative; then the one known latest; then the one nearest the median.
 
         Raises:
             FactError: when nothing fits; the message offers the nearest subjects or quantities.

@@ -5,7 +5,8 @@
    forecast, plan, target or guide is about that target; `as_of` is then when it was said.
 3. `known_on` is the last date printed in brackets in `source`; else the date of a snapshot or commit named there;
    else the end of `as_of`. A value about the future without any printed date is known at the start of `as_of`.
-4. `known_on` is never before the start of the span for measured and published values, and never after the day of copying.
+4. `known_on` is never before the start of the span for measured and published values, and never after the day of
+   copying.
 
 `date_rule` names what was used (`as_of`, `target`, `source_date`); a trailing `?` says that the rule had to guess.
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
+from itertools import pairwise
 
 from supply.facts.dating import span
 from supply.facts.record import FactError, SeriesPoint
@@ -62,7 +63,7 @@ class Series:
 def _interpolate(dated: list[tuple[int, float]], x: int) -> float:
     if x <= dated[0][0]:
         return dated[0][1]
-    for (x0, y0), (x1, y1) in zip(dated, dated[1:], strict=False):
+    for (x0, y0), (x1, y1) in pairwise(dated):
         if x <= x1:
             return y0 + (y1 - y0) * (x - x0) / (x1 - x0)
     return dated[-1][1]
