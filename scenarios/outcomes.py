@@ -47,9 +47,9 @@ def shipments_compared(finished: pd.DataFrame, designers: dict[str, str]) -> pd.
     ours = finished.assign(group=finished["sku"].map(designers), year=finished["period"].str[:4])
     per_year = ours.groupby("year")["period"].nunique()
     whole = set(per_year[per_year == per_year.max()].index)
-    ours = ours[ours["year"].isin(whole)].groupby(["group", "year"], as_index=False)["value"].sum()
+    yearly: pd.DataFrame = ours[ours["year"].isin(whole)].groupby(["group", "year"])[["value"]].sum().reset_index()
     theirs = shipments_by_year()
-    both = ours.merge(theirs[theirs["quarters"] == 4], on=["group", "year"]).rename(columns={"value": "ours"})
+    both = yearly.merge(theirs[theirs["quarters"] == 4], on=["group", "year"]).rename(columns={"value": "ours"})
     both["ratio"] = both["ours"] / both["theirs"]
     return both[["group", "year", "ours", "theirs", "low", "high", "ratio"]]
 
