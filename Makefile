@@ -15,7 +15,7 @@ $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv || true
 	if test -x $(BIN)/uv; then \
-	  VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet -c constraints.txt -e ".[$(EXTRAS)]" --group dev; \
+	  VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet --compile-bytecode -c constraints.txt -e ".[$(EXTRAS)]" --group dev; \
 	else \
 	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1" && \
 	  $(BIN)/python -m pip install --quiet -c constraints.txt -e ".[$(EXTRAS)]" --group dev; \
