@@ -6,6 +6,7 @@ then +-1 (or 0), or +-(i + 2.5): the map from parameters to entries is read off,
 
 from __future__ import annotations
 
+import gc
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,7 +73,13 @@ def _index(component: Any) -> Any:
 def compile_matrix(context: Context) -> Matrix:
     """Matrix of a formulation with the map of its parameters."""
     count = len(context.table.parameters) * context.table.length
-    return _matrix(pyomo_model(context, np.arange(count, dtype=np.float64) + OFFSET))
+    collecting = gc.isenabled()
+    gc.disable()  # hundreds of thousands of small objects, none of them garbage: collecting them costs a third
+    try:
+        return _matrix(pyomo_model(context, np.arange(count, dtype=np.float64) + OFFSET))
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def _standard_form(model: Any) -> Any:
