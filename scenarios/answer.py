@@ -109,7 +109,7 @@ class _Translator:
     def __init__(self, solution: Solution, model: CostModel) -> None:
         self.solution = solution
         self.model = model
-        self.money = solution.network.objective.kind == "value" and bool(model.rows)
+        self.money = solution.network.objective.kind == "value" and bool(solution.network.fleet) and model.length > 0
         self._amounts = self._embodied() if self.money else {}
 
     def _embodied(self) -> dict[tuple[str, int], tuple[str, float]]:
@@ -123,7 +123,7 @@ class _Translator:
         carried: dict[tuple[str, int], dict[str, float]] = defaultdict(lambda: defaultdict(float))
         total: dict[tuple[str, str], list[float]] = defaultdict(list)
         regions = table.groupby(["sku", "t"])["region"].nunique().to_dict()
-        for row in records(table.groupby(["sku", "t", "subject"], as_index=False)["amount"].sum()):
+        for row in records(table.groupby(["sku", "t", "subject"])[["amount"]].sum().reset_index()):
             total[row.sku, row.subject].append(float(row.amount) / regions[row.sku, row.t])
         for row in records(table):
             carried[row.subject, labels[row.row_period]][row.sku] += row.amount * energised.get((row.sku, row.t), 0.0)

@@ -233,8 +233,8 @@ class Extractor:
     def _finished(self, x: Array, values: Any) -> Array:
         target, entry, source = self.delivered
         made = self.inflow * self.compiled.engine.data[entry] * x[source] * self.compiled.scale.flow
-        total: Array = np.bincount(target, weights=made, minlength=len(self.finals) * self.periods)
-        total = total + self._pipelines(values)
+        delivered = np.bincount(target, weights=made, minlength=len(self.finals) * self.periods)
+        total = delivered + self._pipelines(values)
         sold = [
             np.array([self._sold(m, t, x) for t in range(self.periods)]) * self.compiled.scale.flow for m in self.sold
         ]

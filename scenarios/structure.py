@@ -162,13 +162,15 @@ class _Builder:
             )
 
     def _regime(self) -> net.Regime:
-        ahead = self.file.regime.look_ahead
+        ahead, kind = self.file.regime.look_ahead, self.file.regime.kind
+        if "regime" not in self.scenario.data and self.file.disruptions:
+            kind = "rolling"  # nobody foresees a disruption unless the file says so
         if ahead is None:
-            return net.Regime(self.file.regime.kind)
+            return net.Regime(kind)
         periods = to_measure(ahead.magnitude, ahead.unit, Measure("periods"), self.horizon)
         if periods < 1 or abs(periods - round(periods)) > 1e-9:
             where = self.scenario.position(("regime",))
             raise ScenarioError(
                 [Problem(where, "regime.look_ahead", f"{periods:g} periods: use a whole number of periods")]
             )
-        return net.Regime(self.file.regime.kind, round(periods))
+        return net.Regime(kind, round(periods))

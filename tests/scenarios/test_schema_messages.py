@@ -50,7 +50,11 @@ def test_the_good_file_has_no_problem(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ("yield: 0.9", "yeild: 0.9", ["case.yaml:11:52: processes.make_die.yeild: unknown key 'yeild'; did you mean yield?"]),
+        (
+            "yield: 0.9",
+            "yeild: 0.9",
+            ["case.yaml:11:52: processes.make_die.yeild: unknown key 'yeild'; did you mean yield?"],
+        ),
         (
             "yield: 0.9",
             "yield: -0.1",
@@ -74,7 +78,11 @@ def test_the_good_file_has_no_problem(tmp_path: Path) -> None:
                 "the field is a flow in die per time, e.g. die/quarter"
             ],
         ),
-        ("start: 2026-Q1", "start: 2026-Q5", ["case.yaml:2:11: horizon.start: '2026-Q5' is not a period such as 2026-Q1"]),
+        (
+            "start: 2026-Q1",
+            "start: 2026-Q5",
+            ["case.yaml:2:11: horizon.start: '2026-Q5' is not a period such as 2026-Q1"],
+        ),
         ("objective: units", "objective: money", ["case.yaml:3:1: objective.kind: input should be"]),
         ("{price: 1 USD/accelerator}", "{price: 1 USD/die}", ["case.yaml:17:17: demand.accelerator.price: 'USD/die'"]),
         (
@@ -82,9 +90,17 @@ def test_the_good_file_has_no_problem(tmp_path: Path) -> None:
             "yield: {fact: no_such_fact}",
             ["case.yaml:11:52: processes.make_die.yield: no fact 'no_such_fact'"],
         ),
-        ("yield: 0.9", "yield: {scale: 0.9}", ["case.yaml:11:52: processes.make_die.yield: an edit (scale) stands only under"]),
+        (
+            "yield: 0.9",
+            "yield: {scale: 0.9}",
+            ["case.yaml:11:52: processes.make_die.yield: an edit (scale) stands only under"],
+        ),
         ("yield: 0.9", "yield: .nan", ["case.yaml:11:59: processes.make_die.yield: .nan is not a number"]),
-        ("title: Two steps", "title: Two\ntitle: Twice", ["case.yaml:2:1: title: the key is given twice (first on line 1)"]),
+        (
+            "title: Two steps",
+            "title: Two\ntitle: Twice",
+            ["case.yaml:2:1: title: the key is given twice (first on line 1)"],
+        ),
         (
             "demand:\n  accelerator: {price: 1 USD/accelerator}",
             "demand:\n  accelerator: {price: 1 USD/accelerator}\nset: {processes.package.yeild: 0.5}",

@@ -30,7 +30,15 @@ costs: {{shared: {shared}}}
 
 
 def case(folder: Path, **parts: str) -> Resolved:
-    given_ = {"step": "quarter", "capacity": "100", "yield_": "0.8", "lead": "0", "cost": "5", "shared": "2", "more": ""} | parts
+    given_ = {
+        "step": "quarter",
+        "capacity": "100",
+        "yield_": "0.8",
+        "lead": "0",
+        "cost": "5",
+        "shared": "2",
+        "more": "",
+    } | parts
     path = folder / "values.yaml"
     path.write_text(BASE.format(**given_), encoding="utf-8")
     return resolve(load_scenario(path))
@@ -54,7 +62,14 @@ def test_a_rate_becomes_the_length_of_the_period(tmp_path: Path) -> None:
     assert number(tmp_path, CAPACITY, capacity="100 wafers/month")[0] == 300
     monthly = BASE.replace("2025-Q1", "2025-01")
     path = tmp_path / "m.yaml"
-    parts = {"step": "month", "capacity": "1200 wafers/year", "yield_": "1", "lead": "2 months", "cost": "5", "shared": "1"}
+    parts = {
+        "step": "month",
+        "capacity": "1200 wafers/year",
+        "yield_": "1",
+        "lead": "2 months",
+        "cost": "5",
+        "shared": "1",
+    }
     path.write_text(monthly.format(**parts, more=""), encoding="utf-8")
     found = resolve(load_scenario(path))
     assert found.nodes[CAPACITY].value[0] == 100
@@ -177,10 +192,20 @@ def test_edits_in_order(tmp_path: Path) -> None:
 
 def test_parent_first_then_child_then_command_line(tmp_path: Path) -> None:
     (tmp_path / "parent.yaml").write_text(
-        BASE.format(step="quarter", capacity="100", yield_="0.8", lead="0", cost="5", shared="2", more="set: {processes.make.cost: {add: 1}}"),
+        BASE.format(
+            step="quarter",
+            capacity="100",
+            yield_="0.8",
+            lead="0",
+            cost="5",
+            shared="2",
+            more="set: {processes.make.cost: {add: 1}}",
+        ),
         encoding="utf-8",
     )
-    (tmp_path / "child.yaml").write_text("extends: parent.yaml\nset: {processes.make.cost: {scale: 2}}\n", encoding="utf-8")
+    (tmp_path / "child.yaml").write_text(
+        "extends: parent.yaml\nset: {processes.make.cost: {scale: 2}}\n", encoding="utf-8"
+    )
     both = resolve(load_scenario(tmp_path / "child.yaml", [("processes.make.cost", "{add: 10}")]))
     assert both.nodes[COST].value[0] == (5 + 1) * 2 + 10
     (tmp_path / "own.yaml").write_text("extends: parent.yaml\nprocesses: {make: {cost: 7}}\n", encoding="utf-8")
@@ -191,7 +216,9 @@ def test_yield_of_one_output_and_absent_yields(tmp_path: Path) -> None:
     found = case(tmp_path, more="set: {processes.make.yield.chip: {scale: 0.5}}")
     assert found.network.values["processes.make.yield.chip"][0] == pytest.approx(0.4)
     path = tmp_path / "no_yield.yaml"
-    path.write_text((tmp_path / "values.yaml").read_text().replace("yield: 0.8, ", "").split("set:")[0], encoding="utf-8")
+    path.write_text(
+        (tmp_path / "values.yaml").read_text().replace("yield: 0.8, ", "").split("set:")[0], encoding="utf-8"
+    )
     found = resolve(load_scenario(path, [("processes.make.yield", "{scale: 0.9}"), ("objective", "units")]))
     assert found.network.values["processes.make.yield"][0] == pytest.approx(0.9)
     assert found.network.objective.kind == "units"
@@ -212,7 +239,9 @@ def test_the_inputs_table_names_facts_and_kinds(tmp_path: Path) -> None:
     up=st.floats(0, 30),
     u=st.floats(0.001, 0.999),
 )
-def test_a_spread_stays_inside_its_range_with_the_value_as_median(value: float, down: float, up: float, u: float) -> None:
+def test_a_spread_stays_inside_its_range_with_the_value_as_median(
+    value: float, down: float, up: float, u: float
+) -> None:
     from scenarios.nodes import Source, Spread
 
     node = Spread(np.array([value]), np.array([value - down]), np.array([value + up]), "x", Source.same(1, "estimate"))
