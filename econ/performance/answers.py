@@ -1,4 +1,4 @@
-"""All metrics of each load model, as arrays over set-ups: the one place that turns steady states into what a row asks for."""
+"""All metrics of each load model, as arrays: the one place that turns steady states into what a row asks for."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from econ.performance.load_models import (
     disaggregated,
     maximum_throughput,
 )
+from econ.performance.mlperf import latency_limits
 from econ.performance.parameters import ParameterSet
 from econ.performance.requests import build_setups
 from econ.performance.setups import Setups
@@ -29,6 +30,8 @@ NODE = 8.0
 #: Tail over mean of TTFT and TPOT at the 99th percentile in load-generator logs (median over the logged submissions).
 TTFT_TAIL = 2.2
 TPOT_TAIL = 1.2
+#: Share of the latency limit that logged submissions use (median over the logs in `data/calibration`).
+LIMIT_SHARE = {"ttft_p99": 0.65, "ttft_mean": 0.26, "tpot_p99": 0.87, "tpot_mean": 0.72}
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,8 @@ def limit_names(step: StepTime, overload: Array | None = None) -> list[str]:
     """Binding resource of each decode step; memory capacity where users wait for the cache."""
     parts = np.stack(
         [
-            np.maximum(step.compute_s - step.memory_s, 0) * 0 + np.where(step.compute_s > step.memory_s, step.compute_s, 0),
+            np.maximum(step.compute_s - step.memory_s, 0) * 0
+            + np.where(step.compute_s > step.memory_s, step.compute_s, 0),
             np.where(step.memory_s >= step.compute_s, step.memory_s, 0),
             step.collectives_s,
             step.launch_s,
@@ -132,15 +136,48 @@ def _fixed(s: Setups, c: Constants, count: Array) -> Answers:
     return Answers(metrics, limit_names(step), limits, batch_limit(s, c) >= s.concurrency)
 
 
-def _mlperf(cases: Sequence[InferenceCase], s: Setups, c: Constants, p: ParameterSet, count: Array, copies: Array) -> Answers:
+def _limited_latencies(cases: Sequence[InferenceCase], free: dict[str, Array]) -> dict[str, Array]:
+    """Latencies of Server and Interactive runs: the load is raised until the 99th percentile nears the rule."""
+    out = {name: np.array(free[name], dtype=float) for name in LIMIT_SHARE}
+    for n, case in enumerate(cases):
+        limits = latency_limits(case.request.model, case.scenario)
+        if limits is None:
+            continue
+        for name, share in LIMIT_SHARE.items():
+            out[name][n] = share * (limits[0] if name.startswith("ttft") else limits[1])
+    out["itl_mean"] = out["tpot_mean"]
+    return out
+
+
+def _mlperf(
+    cases: Sequence[InferenceCase], s: Setups, c: Constants, p: ParameterSet, count: Array, copies: Array
+) -> Answers:
     served = maximum_throughput(s, c)
     share = {"server": float(p.value("server_share")), "interactive": float(p.value("interactive_share"))}
     factor = np.array([share.get(case.scenario, 1.0) for case in cases])
     loaded = arrivals(s, c, served.output_per_s * factor / s.osl)
     answers = _from_served(s, c, loaded, count, copies)
     total = served.output_per_s * factor * copies
+    answers.metrics.update(_limited_latencies(cases, answers.metrics))
     answers.metrics.update(_rates(s, served.output_per_s * factor, count, copies))
     answers.metrics["throughput_tokens_total"] = total
+    return answers
+
+
+def _wide(s: Setups, c: Constants, count: Array) -> Answers:
+    """Prefill and decode of wide expert parallelism measured apart, each with all accelerators of its side."""
+    served = maximum_throughput(s.replaced(isl=np.minimum(s.isl, 1e9)), c, most=512.0)
+    running = np.minimum(served.running, 512.0)
+    step = decode_step(s, c, running, s.isl + s.osl / 2)
+    rate = s.dp * running / step.total_s
+    answers = _from_served(s, c, served, count, np.ones(len(s)))
+    answers.metrics.update(_rates(s, rate, count, np.ones(len(s))))
+    work = prefill(s, c, batch=8.0)
+    prompt = s.dp * s.isl * 8.0 / np.maximum(work.work_s, work.memory_s)
+    answers.metrics["throughput_input_tokens_total"] = prompt
+    answers.metrics["throughput_input_tokens_per_gpu"] = prompt / count
+    answers.metrics["throughput_input_tokens_per_node"] = prompt / count * NODE
+    answers.metrics["tokens_per_s_per_user"] = 1 / step.total_s
     return answers
 
 
@@ -157,6 +194,8 @@ def evaluate(mode: str, cases: Sequence[InferenceCase], p: ParameterSet, setups:
         return _from_served(s, c, maximum_throughput(s, c), count, copies)
     if mode == "mlperf":
         return _mlperf(cases, s, c, p, count, copies)
+    if mode == "wide":
+        return _wide(s, c, count)
     if mode == "open":
         rate = np.array([case.arrival_per_s for case in cases]) / copies
         return _from_served(s, c, arrivals(s, c, rate), count, copies)

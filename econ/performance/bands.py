@@ -1,4 +1,4 @@
-"""90 % bands and confidence classes: quantiles of left-out log errors, by what is asked and how far it is from evidence."""
+"""90 % bands and confidence classes: quantiles of left-out log errors, by what is asked and how far from evidence."""
 
 from __future__ import annotations
 
@@ -70,6 +70,8 @@ def band_topic(mode: str, metric: str) -> str:
         kind = "tpot"
     else:
         kind = "rate"
+    if mode == "mlperf" and kind != "rate":
+        return f"mlperf_latency/{kind}"
     if mode == "closed" and kind == "rate":
         kind = "tpot"
     if mode == "fixed" and kind == "ttft":

@@ -1,8 +1,10 @@
 """Rebuilds every fitted parameter of the engine from `data/calibration`: ``python -m econ.performance.calibration``.
 
-Least squares on logs with a robust loss, priors from physics and offsets by hardware family and software; bands from errors
+Least squares on logs with a robust loss, priors from physics and offsets by hardware family and software; bands from
+errors
 of rows that were left out of the fit: a pair of model and accelerator, an accelerator, a whole family. Writes
-`parameters_inference.json`, `parameters_kernel.json` and `out_of_fold.csv` (left-out predictions that `validate` reads).
+`parameters_inference.json`, `parameters_kernel.json` and `out_of_fold.csv` (left-out predictions that `validate`
+reads).
 """
 
 from __future__ import annotations
@@ -25,12 +27,20 @@ from econ.performance.bands import Band, band_of_errors, band_topic, nested
 from econ.performance.calibration_data import Measurement, inference_measurements, kernel_measurements
 from econ.performance.calibration_fit import KernelProblem, LocalProblem, Problem, ServingProblem, fit, leave_out
 from econ.performance.inference_rows import InferenceCase
-from econ.performance.kernel_engine import COLLECTIVES, device_of
+from econ.performance.kernel_engine import COLLECTIVES, device_of, members_of
 from econ.performance.kernel_rows import KernelCase
 from econ.performance.local import LocalCase
 from econ.performance.parameters import ParameterSet, ParameterVector, to_json
 from econ.performance.prediction import Confidence
-from econ.performance.specs import KERNEL_LEVELS, KERNEL_SPECS, LOCAL_LEVELS, LOCAL_SPECS, SERVING_LEVELS, SERVING_SPECS
+from econ.performance.specs import (
+    KERNEL_LEVELS,
+    KERNEL_SPECS,
+    LOCAL_LEVELS,
+    LOCAL_SPECS,
+    SERVING_LEVELS,
+    SERVING_SPECS,
+    present_levels,
+)
 from supply.paths import data_dir
 
 __all__ = ["calibrate", "main"]
@@ -39,7 +49,7 @@ Array = NDArray[np.float64]
 LEFT_OUT: Mapping[str, Confidence] = {"pair": "same_hardware", "hardware": "same_family", "family": "first_principles"}
 #: In-sample errors understate those of a new run of a known pair.
 NEARBY_INFLATION = 1.15
-SCORED_ONLY = ("open", "disaggregated")
+SCORED_ONLY = ("open", "wide", "mlperf_latency")
 
 
 @dataclass(frozen=True)
@@ -133,8 +143,10 @@ def knowledge_of(measurements: Sequence[Measurement]) -> dict[str, Any]:
 def scored_only_bands(p: ParameterSet, measurements: Sequence[Measurement]) -> dict[str, dict[Confidence, Band]]:
     """Bands of load models that no constant is fitted to: their plain errors, wider for what was not seen."""
     errors: dict[str, list[float]] = {}
-    for mode in SCORED_ONLY:
+    for scored in SCORED_ONLY:
+        mode = scored.removesuffix("_latency")
         mine = [m for m in measurements if isinstance(m.case, InferenceCase) and m.case.mode == mode]
+        mine = [m for m in mine if topic_of(m).startswith(scored + "/")]
         if not mine:
             continue
         cases = [m.case for m in mine if isinstance(m.case, InferenceCase)]
@@ -186,17 +198,20 @@ def calibrate(folder: Path, report: TextIO = sys.stdout, today: str | None = Non
     """Fit everything and write the files into ``folder``; returns rows per constant by problem."""
     date = today or datetime.date.today().isoformat()
     inference = inference_measurements()
-    serving_vector = ParameterVector(SERVING_SPECS, SERVING_LEVELS)
+    served = [m.case.request.members for m in inference if isinstance(m.case, InferenceCase)]
+    serving_vector = ParameterVector(SERVING_SPECS, present_levels(SERVING_LEVELS, served))
     serving = solve(
         "serving", ServingProblem(inference, serving_vector.unpack(serving_vector.prior)), serving_vector, 25, report
     )
-    local_vector = ParameterVector(LOCAL_SPECS, LOCAL_LEVELS)
+    places = [m.case.members for m in inference if isinstance(m.case, LocalCase)]
+    local_vector = ParameterVector(LOCAL_SPECS, present_levels(LOCAL_LEVELS, places))
     start = local_vector.unpack(local_vector.prior)
     local = solve("local", LocalProblem(inference, start), local_vector, 25, report)
     kernels = []
     for op, specs in KERNEL_SPECS.items():
         rows = [m for m in kernel_measurements() if topic_of(m) == f"kernel/{op}"]
-        vector = ParameterVector(specs, KERNEL_LEVELS)
+        levels = present_levels(KERNEL_LEVELS, [members_of(m.case) for m in rows if isinstance(m.case, KernelCase)])
+        vector = ParameterVector(specs, levels)
         kernels.append(solve(op, KernelProblem(rows), vector, 25, report))
     bands = bands_of(serving) | bands_of(local) | scored_only_bands(serving.parameters, inference)
     body = {

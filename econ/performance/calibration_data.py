@@ -26,6 +26,7 @@ INFERENCE_FILES = (
     "inference_local.csv",
 )
 
+
 def _ids(prefix: str, *ranges: tuple[int, int]) -> frozenset[str]:
     return frozenset(f"{prefix}-{i:05d}" for low, high in ranges for i in range(low, high + 1))
 

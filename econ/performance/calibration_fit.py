@@ -1,4 +1,4 @@
-"""Least squares on logs: robust loss, priors as residuals, shared unknown levels of groups, and leave-out predictions."""
+"""Least squares on logs: robust loss, priors as residuals, shared levels of groups, leave-out predictions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from econ.performance.calibration_data import Measurement
 from econ.performance.inference_rows import InferenceCase
 from econ.performance.kernel_engine import KernelBatch, in_metric
 from econ.performance.kernel_rows import KernelCase
-from econ.performance.load_models import closed_loop, maximum_throughput
+from econ.performance.load_models import closed_loop, disaggregated, maximum_throughput
 from econ.performance.local import LocalCase, local_codes, local_values
 from econ.performance.parameters import ParameterSet, ParameterVector
 from econ.performance.requests import build_setups
@@ -35,7 +35,7 @@ SPREAD: Mapping[str, tuple[float, float]] = {
     "throughput_output_tokens_total": (0.12, 0.06),
     "throughput_tokens_total": (0.12, 0.10),
 }
-WEIGHT = {"closed": 1.0, "fixed": 0.7, "offline": 0.8, "mlperf": 0.5}
+WEIGHT = {"closed": 1.0, "fixed": 0.7, "offline": 0.8, "mlperf": 0.5, "disaggregated": 0.25}
 FITTED_MODES = tuple(WEIGHT)
 #: Metrics that each load model is fitted to; closed-loop throughput follows from its two latencies.
 FITTED_METRICS: Mapping[str, tuple[str, ...]] = {
@@ -43,6 +43,7 @@ FITTED_METRICS: Mapping[str, tuple[str, ...]] = {
     "fixed": ("tpot_mean", "prefill_time"),
     "offline": ("throughput_output_tokens_total",),
     "mlperf": ("throughput_tokens_total",),
+    "disaggregated": ("tpot_mean", "ttft_mean"),
 }
 
 
@@ -75,11 +76,13 @@ def _signature(case: InferenceCase) -> tuple[object, ...]:
 class _Mode:
     """Distinct set-ups of one load model and the measurements that refer to them."""
 
-    def __init__(self, mode: str, cases: list[InferenceCase], setups: Setups) -> None:
+    def __init__(self, mode: str, cases: list[InferenceCase], setups: Setups, decode: Setups) -> None:
         self.mode = mode
         self.setups = setups
         self.copies = np.array([max(np.floor(c.accelerators / c.request.accelerators), 1.0) for c in cases])
         self.scenario = np.array([c.scenario for c in cases])
+        self.workers = np.array([[c.prefill_workers, c.decode_workers] for c in cases])
+        self.decode = decode
 
     def metrics(self, p: ParameterSet, index: NDArray[np.int64]) -> dict[str, Array]:
         """The fitted metrics of the set-ups at ``index``."""
@@ -98,6 +101,10 @@ class _Mode:
             step = decode_step(s, c, s.concurrency, s.isl + s.osl / 2).total_s
             first = 0.3 * c.first_token_s + prefill(s, c, batch=s.concurrency).alone_s
             return {"tpot_mean": step, "prefill_time": first}
+        if self.mode == "disaggregated":
+            d, w = self.decode.take(index), self.workers[index]
+            served, _ = disaggregated(s, c, d, constants(p, d), w[:, 0], w[:, 1])
+            return {"tpot_mean": served.tpot_s, "ttft_mean": served.ttft_s}
         rate = maximum_throughput(s, c).output_per_s * copies
         if self.mode == "offline":
             return {"throughput_output_tokens_total": rate}
@@ -111,7 +118,7 @@ class ServingProblem:
     """Closed loop, fixed batch, maximum throughput and MLPerf together, sharing one set of constants."""
 
     def __init__(self, measurements: Sequence[Measurement], start: ParameterSet) -> None:
-        self.measurements: list[Measurement] = []
+        chosen: list[Measurement] = []
         where: dict[tuple[object, ...], int] = {}
         cases: dict[str, list[InferenceCase]] = {mode: [] for mode in FITTED_MODES}
         position: list[int] = []
@@ -123,13 +130,19 @@ class ServingProblem:
             if key not in where:
                 where[key] = len(cases[case.mode])
                 cases[case.mode].append(case)
-            self.measurements.append(m)
+            chosen.append(m)
             position.append(where[key])
+        self.measurements: Sequence[Measurement] = chosen
         self.position = np.array(position, dtype=np.int64)
         self.mode = np.array([_mode(m) for m in self.measurements])
         self.metric = np.array([m.metric for m in self.measurements])
         self.modes = {
-            mode: _Mode(mode, found, build_setups([c.request for c in found], start))
+            mode: _Mode(
+                mode,
+                found,
+                build_setups([c.request for c in found], start),
+                build_setups([c.decode or c.request for c in found], start),
+            )
             for mode, found in cases.items()
             if found
         }
@@ -165,7 +178,7 @@ class KernelProblem:
     """Rows of one kernel operation (collectives together)."""
 
     def __init__(self, measurements: Sequence[Measurement]) -> None:
-        self.measurements = list(measurements)
+        self.measurements: Sequence[Measurement] = list(measurements)
         self._batches: dict[bytes, KernelBatch] = {}
 
     def log_values(self, parameters: ParameterSet, index: NDArray[np.int64] | None = None) -> Array:
@@ -188,7 +201,7 @@ class LocalProblem:
     """Local decode, batches and prefill."""
 
     def __init__(self, measurements: Sequence[Measurement], start: ParameterSet) -> None:
-        self.measurements = [m for m in measurements if isinstance(m.case, LocalCase)]
+        self.measurements: Sequence[Measurement] = [m for m in measurements if isinstance(m.case, LocalCase)]
         self.cases = [m.case for m in self.measurements if isinstance(m.case, LocalCase)]
         self.codes = local_codes(self.cases, start)
 
@@ -212,7 +225,8 @@ def _huber(residual: Array) -> Array:
 
 
 def _group_codes(problem: Problem, index: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    keys = [(problem.measurements[i].metric, *problem.measurements[i].group) for i in index]
+    chosen = [problem.measurements[int(i)] for i in index]
+    keys = [(m.metric, *m.group) for m in chosen]
     table = {key: n for n, key in enumerate(dict.fromkeys(keys))}
     codes = np.array([table[key] for key in keys], dtype=np.int64)
     return codes, np.bincount(codes)
@@ -225,7 +239,7 @@ def residual_function(problem: Problem, vector: ParameterVector, mask: Mask) -> 
     the group mean, theta = 1 - sqrt(w^2 / (w^2 + n b^2)), is generalised least squares for that covariance.
     """
     index = np.nonzero(mask)[0]
-    target = np.log(np.array([problem.measurements[i].value for i in index]))
+    target = np.log(np.array([problem.measurements[int(i)].value for i in index]))
     within, between, weight = (column[index] for column in problem.sigma())
     codes, sizes = _group_codes(problem, index)
     theta = 1 - np.sqrt(within**2 / (within**2 + sizes[codes] * between**2))
@@ -248,9 +262,16 @@ def fit(problem: Problem, vector: ParameterVector, mask: Mask, start: Array | No
 
 
 def leave_out(
-    problem: Problem, vector: ParameterVector, usable: Mask, keys: Sequence[object], start: Array, folds: int, seed: int = 0, steps: int = 6
+    problem: Problem,
+    vector: ParameterVector,
+    usable: Mask,
+    keys: Sequence[object],
+    start: Array,
+    folds: int,
+    seed: int = 0,
+    steps: int = 6,
 ) -> Array:
-    """Log error (predicted over measured) of each row when its key was left out of the fit; keys are dealt into folds."""
+    """Log error (predicted over measured) of each row when its key was left out; keys are dealt into folds."""
     distinct = sorted(set(keys), key=str)
     order = np.random.default_rng(seed).permutation(len(distinct))
     fold_of = {distinct[key]: n % folds for n, key in enumerate(order)}

@@ -1,4 +1,4 @@
-"""Predictions of inference rows: load models evaluated once per kind, then the metric, unit, band and limit of each row."""
+"""Predictions of inference rows: load models once per kind, then metric, unit, band and limit of each row."""
 
 from __future__ import annotations
 
@@ -83,7 +83,9 @@ def predict_inference_rows(
 
 def _served(mode: str, case: InferenceCase, answers: Answers, place: int) -> Prediction:
     if case.metric not in answers.metrics:
-        return Prediction.refused(f"metric {case.metric!r} is not predicted; known: {', '.join(sorted(answers.metrics))}")
+        return Prediction.refused(
+            f"metric {case.metric!r} is not predicted; known: {', '.join(sorted(answers.metrics))}"
+        )
     value = float(answers.metrics[case.metric][place])
     if not np.isfinite(value) or value <= 0:
         return Prediction.refused(f"the model gave no finite {case.metric} for this set-up")

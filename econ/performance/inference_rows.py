@@ -1,18 +1,21 @@
-"""Reading an inference row: which load model it asks for, and the set-up in numbers. Measured columns are never read."""
+"""Reading an inference row: which load model it asks for, the set-up in numbers. Measured columns are never read."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from econ.performance.mlperf import dataset_of, mlperf_request
 from econ.performance.local import LocalCase, local_case
+from econ.performance.mlperf import dataset_of, mlperf_request
 from econ.performance.requests import EngineError, Request, make_request
 from econ.performance.setups import Load
 
 __all__ = ["InferenceCase", "parse_row"]
 
+#: Mean prompt and reply of the ShareGPT sample used by the vLLM paper (arXiv 2309.06180, figure 11), in tokens.
+SHAREGPT = (161.0, 338.0)
 MODES = (
     "closed",
     "fixed",
@@ -69,11 +72,9 @@ def mode_of(row: Mapping[str, str]) -> str:
         return "local_decode"
     if "fixed_batch" in scenario:
         return "fixed"
-    if (
-        "offline" in scenario
-        or (row.get("concurrency_or_batch") or "").startswith("max (")
-        or "inf" in scenario.split("=")
-    ):
+    if re.search(r"wide.?ep|large ep|production", scenario):
+        return "wide"
+    if "offline" in scenario or (row.get("concurrency_or_batch") or "").startswith("max ("):
         return "offline"
     if "qps=" in scenario or "rate" in scenario or "sessions/s" in scenario:
         return "open"
@@ -111,6 +112,23 @@ def _request(row: Mapping[str, str], load: Load) -> Request:
     )
 
 
+def _wide(row: Mapping[str, str], isl: float | None, osl: float | None) -> InferenceCase:
+    """Wide expert parallelism: one attention replica an accelerator, experts over all; rates are per accelerator
+    or node.
+
+    Unstated widths and lengths are those of the published deployments (32 ranks, 2,000 tokens in, 1,000 out).
+    """
+    text = row.get("conditions") or ""
+    cached = re.search(r"prefix-cache hits \((\d+\.?\d*)%", text)
+    held = re.search(r"mean KV length per output token (\d+)", text)
+    length_out = osl or 1000.0
+    length_in = isl or (float(held[1]) - length_out / 2 if held else 2000.0)
+    ranks = number(row, "ep") or 32.0
+    hit = float(cached[1]) / 100 if cached else 0.0
+    request = _request(row, Load(length_in, length_out, ranks, dp=ranks, ep=ranks, prefix_hit=hit))
+    return InferenceCase("wide", request, row.get("metric") or "", row.get("unit") or "", ranks)
+
+
 def _workers(text: str, side: str) -> tuple[float, float, float, float] | None:
     """Workers, TP, DP and EP of one side of a disaggregated deployment, as its set-up text states them."""
     found = re.search(side + r" workers=(\d+) TP=(\d+) DP=(\d+) EP=(\d+)", text)
@@ -124,7 +142,8 @@ def _disaggregated(row: Mapping[str, str], base: Load) -> InferenceCase:
         raise EngineError("disaggregated serving without a stated layout of prefill and decode workers")
     requests = []
     for _, tp, dp, ep in (sides[0], sides[1]):
-        # A data-parallel width equal to the expert width covers the same accelerators: tensor width counts inside a rank.
+        # A data-parallel width equal to the expert width covers the same accelerators: tensor width counts
+        # inside a rank.
         inner = tp if dp == 1 else max(tp / dp, 1.0) if tp >= dp else tp
         load = Load(base.isl, base.osl, base.concurrency, tp=inner, dp=dp, ep=ep)
         requests.append(_request(row, load))
@@ -157,6 +176,10 @@ def parse_row(row: Mapping[str, str]) -> InferenceCase | LocalCase:
     concurrency = number(row, "concurrency_or_batch") or 1.0
     if mode.startswith("local"):
         return local_case(row, isl, osl, concurrency, accelerators or 1.0)
+    if mode == "wide":
+        return _wide(row, isl, osl)
+    if isl is None and "sharegpt" in (row.get("scenario") or "").lower():
+        isl, osl = SHAREGPT
     if isl is None:
         raise EngineError("the row states no input length (isl)")
     if osl is None:
@@ -169,5 +192,5 @@ def parse_row(row: Mapping[str, str]) -> InferenceCase | LocalCase:
         request = _request(row, Load(isl, osl, concurrency, tp=tp * dp, pp=pp))
     rate = re.search(r"(?:qps|rate)=(\d+\.?\d*)", row.get("scenario") or "")
     sessions = re.search(r"(\d+\.?\d*) sessions/s", row.get("scenario") or "")
-    arrival = float(rate[1]) if rate else float(sessions[1]) if sessions else 0.0
+    arrival = float(rate[1]) if rate else float(sessions[1]) if sessions else math.inf
     return InferenceCase(mode, request, metric, unit, accelerators or request.accelerators, arrival_per_s=arrival)

@@ -1,8 +1,9 @@
-"""Predicting kernel and operator rows: arrays of cases by operation, times from `kernels`, then the metric asked for."""
+"""Predicting kernel and operator rows: cases by operation, times from `kernels`, then the metric asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -63,6 +64,7 @@ def members_of(case: KernelCase) -> dict[str, str]:
         "format": weight_format(case.dtype),
         "backend": case.backend,
         "op": case.op if op == "collective" else "",
+        "cell": f"{device_of(class_name(case.hardware)).family}/{weight_format(case.dtype)}",
         "device": device_of(class_name(case.hardware)).name,
     }
 
@@ -131,7 +133,27 @@ class KernelBatch:
             size = 2 * self.column("batch", 1) * self.column("kv_heads", 8) * self.column("head_dim", 128)
             kv = np.array([c.kv_bytes for c in self.cases])
             return np.ones(len(self.cases)), size * self.column("kv_len", 4096) * kv
+        if self.op in ("latent_decode", "latent_prefill"):
+            return _latent_work(self)
         return np.ones(len(self.cases)), np.ones(len(self.cases))
+
+
+def _latent_work(b: KernelBatch) -> tuple[Array, Array]:
+    """FLOPs and cache bytes of latent attention (rank 512, rope 64), at default dimensions where a row states none."""
+    batch, heads = b.column("batch", 1 if b.op == "latent_prefill" else 128), _latent_heads(b)
+    if b.op == "latent_prefill":
+        length = b.column("seq", 8192)
+        return batch * heads * 2 * 320.0 * length * length / 2, np.ones(len(b.cases))
+    kv = np.array([c.kv_bytes for c in b.cases])
+    context = b.column("kv_len", 4096)
+    return 2 * batch * heads * context * 1088.0, batch * context * 576.0 * kv
+
+
+def _latent_heads(b: KernelBatch) -> Array:
+    """Query heads of a rank; a rate of memory is quoted where few heads leave the kernel bound by it."""
+    default = np.array([16.0 if c.metric == "memory_bandwidth" else 128.0 for c in b.cases])
+    stated = b.column("heads")
+    return np.where(stated > 0, stated, default)
 
 
 def _causal_share(cases: Sequence[KernelCase]) -> Array:
@@ -171,13 +193,13 @@ def _decode_attention(b: KernelBatch, p: ParameterSet) -> Array:
 def _latent_decode(b: KernelBatch, p: ParameterSet) -> Array:
     width = np.array([c.kv_bytes for c in b.cases])
     return kernels.latent_decode_s(
-        p, b.codes(p), b.device, b.column("batch", 128), b.column("heads", 128), b.column("kv_len", 4096), width
+        p, b.codes(p), b.device, b.column("batch", 128), _latent_heads(b), b.column("kv_len", 4096), width
     )
 
 
 def _latent_prefill(b: KernelBatch, p: ParameterSet) -> Array:
     return kernels.latent_prefill_s(
-        p, b.codes(p), b.device, b.column("batch", 1), b.column("heads", 128), b.column("seq", 4096), b.column("step")
+        p, b.codes(p), b.device, b.column("batch", 1), _latent_heads(b), b.column("seq", 8192), b.column("step")
     )
 
 
@@ -200,11 +222,23 @@ def _collective(b: KernelBatch, p: ParameterSet) -> Array:
     ranks = np.maximum(b.column("ranks", 8), 2.0)
     factor = np.array([2.0 if c.op == "all_reduce" else 1.0 for c in b.cases])
     wire = factor * (ranks - 1) / ranks
-    size = b.column("bytes", 1e9)
+    size = b.column("bytes", 4e9)
     nodes = np.maximum(b.column("nodes", 1), 1.0)
-    time = kernels.collective_s(p, b.codes(p), b.device, size, ranks, wire, nodes)
+    device = replace(b.device, link_bytes_per_s=_mesh_link(b, ranks), internode_bytes_per_s=_rail_link(b, ranks, nodes))
+    time = kernels.collective_s(p, b.codes(p), device, size, ranks, wire, nodes)
     # Outside a captured graph the host launches the kernel; the collector's eager rows hold that.
     return np.asarray(time + np.where(b.column("eager") > 0, p.value("eager_us") * 1e-6, 0.0))
+
+
+def _mesh_link(b: KernelBatch, ranks: Array) -> Array:
+    """Scale-up rate of each rank: all of it by a switch, the links to its peers on a meshed board of eight."""
+    mesh = np.array([m["family"].startswith("cdna") for m in b.members])
+    return np.where(mesh, b.device.link_bytes_per_s * np.minimum((ranks - 1) / 7.0, 1.0), b.device.link_bytes_per_s)
+
+
+def _rail_link(b: KernelBatch, ranks: Array, nodes: Array) -> Array:
+    """Rate between nodes: the ranks of a node split the traffic over their own adapters."""
+    return np.minimum(b.device.internode_bytes_per_s * np.maximum(ranks / nodes, 1.0), b.device.link_bytes_per_s)
 
 
 def _exchange(b: KernelBatch, p: ParameterSet) -> Array:

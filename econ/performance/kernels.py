@@ -1,7 +1,8 @@
 """Times of single kernels: matrix product, attention, expert layer and collectives, with tile, wave and cache effects.
 
 All functions take and return arrays in SI units. Efficiencies come from a `ParameterSet` whose levels are the hardware
-family, the number format and the back end (library), so that an unseen device falls back to its family, then to the global
+family, the number format and the back end (library), so that an unseen device falls back to its family, then to the
+global
 value that a prior from physics holds.
 """
 
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from econ.performance.parameters import ParameterSet
+from econ.performance.roofline import joined
 
 Array = NDArray[np.float64]
 TILES = ((64, 64), (128, 64), (128, 128), (256, 128))
@@ -37,13 +39,6 @@ class Device:
     l2_bytes: Array
 
 
-def joined(compute_s: Array, memory_s: Array, norm: float) -> Array:
-    """(c^p + m^p)^(1/p), never under the larger."""
-    high = np.maximum(compute_s, memory_s)
-    low = np.minimum(compute_s, memory_s)
-    return np.asarray(high * (1 + (low / np.maximum(high, 1e-300)) ** norm) ** (1 / norm))
-
-
 def wave_factor(m: Array, n: Array, units: Array) -> Array:
     """Slow-down by partly filled tiles and waves: best of a few tile sizes and split-K factors; 1 when all is full.
 
@@ -62,8 +57,10 @@ def wave_factor(m: Array, n: Array, units: Array) -> Array:
     return np.asarray(np.maximum(best, 1.0))
 
 
-def gemm_s(p: ParameterSet, codes: dict[str, NDArray[np.int64]], d: Device, m: Array, n: Array, k: Array, w: Array, a: Array) -> Array:
-    """Time of one M x N x K product with ``w`` bytes a weight and ``a`` bytes an activation, input quantisation included."""
+def gemm_s(
+    p: ParameterSet, codes: dict[str, NDArray[np.int64]], d: Device, m: Array, n: Array, k: Array, w: Array, a: Array
+) -> Array:
+    """Time of one M x N x K product with ``w`` bytes a weight and ``a`` an activation, input quantisation included."""
     flops = 2.0 * m * n * k
     rate = d.peak_flop_per_s * np.minimum(p.value("gemm_compute", codes), 1.0)
     compute = flops / rate * wave_factor(m, n, d.compute_units) * (1.0 + p.value("gemm_short_k", codes) / k)
@@ -76,7 +73,15 @@ def gemm_s(p: ParameterSet, codes: dict[str, NDArray[np.int64]], d: Device, m: A
 
 
 def prefill_attention_s(
-    p: ParameterSet, codes: dict[str, NDArray[np.int64]], d: Device, batch: Array, heads: Array, width: Array, length: Array, cached: Array, causal: Array
+    p: ParameterSet,
+    codes: dict[str, NDArray[np.int64]],
+    d: Device,
+    batch: Array,
+    heads: Array,
+    width: Array,
+    length: Array,
+    cached: Array,
+    causal: Array,
 ) -> Array:
     """Attention of ``length`` new tokens on ``cached`` ones: causal half counted, efficiency rising with length."""
     pairs = length * (cached + np.where(causal > 0, length / 2, length))
@@ -91,7 +96,15 @@ def prefill_attention_s(
 
 
 def decode_attention_s(
-    p: ParameterSet, codes: dict[str, NDArray[np.int64]], d: Device, batch: Array, kv_heads: Array, width: Array, group: Array, context: Array, kv_bytes: Array
+    p: ParameterSet,
+    codes: dict[str, NDArray[np.int64]],
+    d: Device,
+    batch: Array,
+    kv_heads: Array,
+    width: Array,
+    group: Array,
+    context: Array,
+    kv_bytes: Array,
 ) -> Array:
     """One query token per sequence: cache read at an achieved bandwidth plus a term per block and launch time.
 
@@ -107,10 +120,22 @@ def decode_attention_s(
 
 
 def latent_decode_s(
-    p: ParameterSet, codes: dict[str, NDArray[np.int64]], d: Device, batch: Array, heads: Array, context: Array, kv_bytes: Array
+    p: ParameterSet,
+    codes: dict[str, NDArray[np.int64]],
+    d: Device,
+    batch: Array,
+    heads: Array,
+    context: Array,
+    kv_bytes: Array,
 ) -> Array:
     """Latent attention in decode (rank 512, rope 64): the latent is read once, queries of all heads work on it."""
-    memory = batch * context * 576.0 * kv_bytes / (d.memory_bytes_per_s * np.minimum(p.value("decode_bandwidth", codes), 1.0))
+    memory = (
+        batch
+        * context
+        * 576.0
+        * kv_bytes
+        / (d.memory_bytes_per_s * np.minimum(p.value("decode_bandwidth", codes), 1.0))
+    )
     tiles = np.ceil(heads / 16.0) * 16.0
     flops = 2.0 * batch * tiles * context * (2 * 512.0 + 64.0)
     compute = flops / (d.bf16_flop_per_s * p.value("latent_compute", codes))
@@ -118,7 +143,13 @@ def latent_decode_s(
 
 
 def latent_prefill_s(
-    p: ParameterSet, codes: dict[str, NDArray[np.int64]], d: Device, batch: Array, heads: Array, length: Array, cached: Array
+    p: ParameterSet,
+    codes: dict[str, NDArray[np.int64]],
+    d: Device,
+    batch: Array,
+    heads: Array,
+    length: Array,
+    cached: Array,
 ) -> Array:
     """Latent attention in prefill: 192-wide queries and keys, 128-wide values, causal."""
     flops = 2.0 * batch * heads * (192.0 + 128.0) * length * (cached + length / 2)
@@ -153,7 +184,8 @@ def expert_layer_s(p: ParameterSet, codes: dict[str, NDArray[np.int64]], d: Devi
     rows = np.maximum(routed / x.ep * busy, 1.0)
     size = 3.0 * x.hidden * np.maximum(x.inter / x.tp, 1.0)
     rate = d.peak_flop_per_s * np.minimum(p.value("moe_compute", codes), 1.0)
-    compute = 2.0 * size * (rows + distinct * p.value("moe_rows_floor", codes)) / rate
+    narrow = 1.0 + p.value("moe_short_k", codes) * x.tp / np.maximum(x.inter, 1.0)
+    compute = 2.0 * size * narrow * (rows + distinct * p.value("moe_rows_floor", codes)) / rate
     memory = (distinct * size * x.weight_bytes + rows * (4 * x.hidden + 5 * x.inter / x.tp)) / (
         d.memory_bytes_per_s * np.minimum(p.value("moe_bandwidth", codes), 1.0)
     )
@@ -161,9 +193,16 @@ def expert_layer_s(p: ParameterSet, codes: dict[str, NDArray[np.int64]], d: Devi
 
 
 def collective_s(
-    p: ParameterSet, codes: dict[str, NDArray[np.int64]], d: Device, size_bytes: Array, ranks: Array, wire: Array, nodes: Array
+    p: ParameterSet,
+    codes: dict[str, NDArray[np.int64]],
+    d: Device,
+    size_bytes: Array,
+    ranks: Array,
+    wire: Array,
+    nodes: Array,
 ) -> Array:
-    """One collective of ``size_bytes`` on ``ranks``: (a^q + b^q)^(1/q), q below 1, since protocols switch between regimes.
+    """One collective of ``size_bytes`` on ``ranks``: (a^q + b^q)^(1/q), q below 1, since protocols switch between
+    regimes.
 
     ``wire`` is the traffic per rank over the size: 2 (n-1)/n for all-reduce, (n-1)/n otherwise.
     """
@@ -176,7 +215,15 @@ def collective_s(
 
 
 def exchange_s(
-    p: ParameterSet, codes: dict[str, NDArray[np.int64]], d: Device, tokens: Array, hidden: Array, top_k: Array, ranks: Array, nodes: Array, width: Array
+    p: ParameterSet,
+    codes: dict[str, NDArray[np.int64]],
+    d: Device,
+    tokens: Array,
+    hidden: Array,
+    top_k: Array,
+    ranks: Array,
+    nodes: Array,
+    width: Array,
 ) -> Array:
     """Expert dispatch or combine: every token goes to at most ``top_k`` ranks, ``width`` bytes a value."""
     copies = np.minimum(top_k, ranks)

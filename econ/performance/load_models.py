@@ -40,8 +40,10 @@ class Served:
 
 
 def batch_limit(s: Setups, c: Constants) -> Array:
-    """Sequences that the cache of one data-parallel rank holds at mean length; at most 0 when the weights do not fit."""
-    free = s.memory_bytes * SAFETY_SHARE - weight_bytes_per_rank(s) - WORKSPACE_BYTES
+    """Sequences that the cache of one data-parallel rank holds at mean length; at most 0 when the weights do not."""
+    left = weight_bytes_per_rank(s) + WORKSPACE_BYTES
+    margin = s.memory_bytes * SAFETY_SHARE - left
+    free = np.where(s.share_of_free > 0, s.share_of_free * (s.memory_bytes - left), margin)
     return np.asarray(c.capacity * free / kv_bytes_per_sequence(s, s.isl + 0.5 * s.osl))
 
 
@@ -49,7 +51,8 @@ def closed_loop(s: Setups, c: Constants) -> Served:
     """Closed loop of ``concurrency`` users, each sending its next request when the last one ends.
 
     Fixed point of the running batch B: TPOT = step(B) + interference (B - 1) prefill / OSL;
-    TTFT = fixed + prefill alone + waits x step(B) + burst (B - 1) prefill; B = C OSL TPOT / (OSL TPOT + TTFT), at most what
+    TTFT = fixed + prefill alone + waits x step(B) + burst (B - 1) prefill; B = C OSL TPOT / (OSL TPOT + TTFT), at
+    most what
     the cache holds. Above that, users wait in turn.
     """
     users = s.concurrency / s.dp
@@ -75,7 +78,7 @@ def closed_loop(s: Setups, c: Constants) -> Served:
 
 
 def maximum_throughput(s: Setups, c: Constants, most: float = 2048.0) -> Served:
-    """Rate with as many sequences as the cache holds: B OSL / (OSL step(B) + B prefill), over all replicas of the set-up."""
+    """Rate with as many sequences as the cache holds: B OSL / (OSL step(B) + B prefill), over all replicas."""
     limit = np.maximum(batch_limit(s, c), 1.0)
     running = np.minimum(limit, most)
     pre = prefill(s, c)
@@ -87,36 +90,46 @@ def maximum_throughput(s: Setups, c: Constants, most: float = 2048.0) -> Served:
     return Served(ttft, tpot, running, limit, rate, np.zeros(len(s)), step, pre)
 
 
-def arrivals(s: Setups, c: Constants, rate_per_s: Array, requests: float = 500.0) -> Served:
-    """Open arrival of ``rate_per_s`` requests per second and copy of the layout.
+#: Share of the closed-loop first-token constant that a lone arrival pays, and decode steps that it waits.
+LONE_FIRST, LONE_WAIT = 0.4, 1.0
+#: Largest share of time that steady prefill takes from decode before the run counts as prefill first.
+MOST_PREFILL = 0.5
 
-    By Little's law the users in the system are rate x (OSL TPOT + TTFT), which closes the loop. At or above what the
-    server can do the backlog of a run of ``requests`` grows, and the mean wait is half the difference of both durations.
+
+def arrivals(s: Setups, c: Constants, rate_per_s: Array, requests: float = 500.0) -> Served:
+    """Open arrival of ``rate_per_s`` requests per second and copy of the layout; infinite for all at once.
+
+    Users in the system follow Little's law, rate x OSL x TPOT, at most the ``requests`` of a run. Prefill goes
+    first, so
+    TPOT = step(B) / (1 - rate x prefill), and a first token waits for the prefill queue (half the backlog of the
+    run when
+    prefill alone is overloaded) and for the cache.
     """
-    most = maximum_throughput(s, c)
+    most = maximum_throughput(s, c, requests)
     capacity = most.output_per_s / np.maximum(s.osl, 1.0)
-    offered = np.where(np.isfinite(rate_per_s) & (rate_per_s > 0), rate_per_s, capacity * 1e3)
-    accepted = np.minimum(offered, 0.97 * capacity)
-    users = np.maximum(accepted * s.osl * most.tpot_s * 0.3, 1.0)
-    served = closed_loop(s.replaced(concurrency=users), c)
-    for _ in range(8):
-        wanted = accepted * (s.osl * served.tpot_s + served.ttft_s)
-        users = np.clip(np.sqrt(users * wanted), 0.05, np.maximum(most.running * s.dp, 1.0))
-        served = closed_loop(s.replaced(concurrency=users), c)
-    wait = np.where(offered > accepted, 0.5 * requests * (1 / accepted - 1 / offered), 0.0)
-    output = np.minimum(offered, capacity) * s.osl
-    # A finite run ends with a drain, so its mean rate stays below the arrival rate.
-    drained = requests / (requests / np.minimum(offered, capacity) + s.osl * served.tpot_s)
-    return Served(
-        served.ttft_s + wait,
-        served.tpot_s,
-        served.running,
-        served.batch_limit,
-        np.minimum(output, drained * s.osl),
-        np.where(wait > 0, 1.0, served.overload),
-        served.step_s,
-        served.prefill,
-    )
+    offered = np.where(~np.isfinite(rate_per_s) | (rate_per_s <= 0), capacity * 1e3, rate_per_s)
+    pre = prefill(s, c)
+    load = offered * pre.work_s / s.dp
+    slowed = 1.0 / (1.0 - np.where(load < 1.0, np.minimum(load, MOST_PREFILL), 0.0))
+    limit = np.maximum(batch_limit(s, c), 1.0)
+    context = s.isl + s.osl / 2
+    step = decode_step(s, c, np.ones(len(s)), context).total_s
+    users = running = tpot = step
+    for _ in range(ROUNDS):
+        tpot = step / s.tokens_per_step * slowed
+        users = np.minimum(offered * s.osl * tpot, requests) / s.dp
+        running = np.minimum(users, limit)
+        step = decode_step(s, c, np.maximum(running, 1.0), context).total_s
+    steady = np.minimum(load, 0.9)
+    queue = pre.work_s * steady / (2 * (1 - steady))
+    backlog = 0.5 * requests * np.maximum(pre.work_s / s.dp - 1 / offered, 0.0)
+    full = np.maximum(users / limit - 1.0, 0.0)
+    wait = 0.5 * full * s.osl * tpot * c.overload
+    ttft = LONE_FIRST * c.first_token_s + pre.alone_s + LONE_WAIT * step + queue + backlog + wait
+    # A finite run ends with the last request, which sees the server half empty.
+    drained = requests / (requests / offered + 0.5 * s.osl * tpot)
+    rate = np.minimum(capacity, drained) * s.osl
+    return Served(ttft, tpot, running, limit, rate, full, step, pre)
 
 
 def disaggregated(
@@ -139,14 +152,14 @@ def disaggregated(
     ttft, tpot, step = running, running, running
     for _ in range(ROUNDS):
         step = decode_step(d, dec_c, np.maximum(running, 1.0), context).total_s
-        tpot = step / d.tokens_per_step
+        tpot = dec_c.separate_step * step / d.tokens_per_step
         busy = np.maximum(work.work_s, 1e-9)
         decode_rate = running * d.dp * decode_workers / (d.osl * tpot)
         rate = np.minimum(decode_rate, slots / busy)
         # Closed loop: users that are not decoding are at prefill; at least one service time each.
         waiting = np.maximum(users - rate * d.osl * tpot, 0.0) / np.maximum(rate, 1e-12)
-        alone = pre_c.first_token_s + work.alone_s + transfer + step
-        burst = pre_c.burst * users / slots * busy
+        alone = pre_c.first_token_s + pre_c.separate_first_s + work.alone_s + transfer + step
+        burst = pre_c.separate_burst * users / slots * busy
         load = np.minimum(decode_rate * busy / slots, 0.95)
         ttft = alone + burst + np.where(decode_rate > slots / busy, waiting, busy * load / (2 * (1 - load)))
         share = d.concurrency / d.dp * d.osl * tpot / (d.osl * tpot + ttft)

@@ -1,8 +1,10 @@
 """Single-user and small-batch inference on local machines (llama.cpp, Ollama, ExLlama): decode, prefill, batches.
 
-Decode reads every active weight once a token at an achieved bandwidth, plus the cache, plus host and launch time a layer.
+Decode reads every active weight once a token at an achieved bandwidth, plus the cache, plus host and launch time a
+layer.
 Prefill is bound by the arithmetic that the quantised kernels reach, which on NVIDIA parts follows the number of
-multiprocessors more than the tensor-core peak. Cards of one machine hold layers in turn (layer split), so decode does not
+multiprocessors more than the tensor-core peak. Cards of one machine hold layers in turn (layer split), so decode does
+not
 gain from more cards and pays a hop; prefill gains by overlapping micro-batches.
 """
 
@@ -83,7 +85,7 @@ def engine_of(label: str) -> str:
 
 
 def _weights(arch: Architecture, label: str) -> tuple[float, float, bool]:
-    """Bytes that one token reads outside the experts, bytes of one expert of one layer, and whether they are quantised."""
+    """Bytes that a token reads outside the experts, bytes of one expert of a layer, and whether quantised."""
     try:
         form = number_format(label)
     except FormatError as problem:
@@ -153,7 +155,9 @@ def local_decode_s(cases: Sequence[LocalCase], p: ParameterSet, codes: Codes) ->
         cases, "active_bytes", "expert_bytes", "memory_bytes_per_s", "peak_flop_per_s", "batch", "cards"
     )
     layers, moe, experts, k = _shape_columns(cases, "layers", "moe_layers", "n_experts", "top_k")
-    distinct = np.where(experts > 0, experts * -np.expm1(batch * np.log1p(-np.minimum(k / np.maximum(experts, 1), 0.999999))), 0.0)
+    distinct = np.where(
+        experts > 0, experts * -np.expm1(batch * np.log1p(-np.minimum(k / np.maximum(experts, 1), 0.999999))), 0.0
+    )
     distinct = np.maximum(distinct, np.minimum(k, experts))
     rate = bandwidth * np.minimum(p.value("local_bandwidth", codes), 1.0)
     reads = (fixed + moe * distinct * expert) / rate
@@ -202,7 +206,7 @@ def local_values(cases: Sequence[LocalCase], p: ParameterSet, codes: Codes | Non
         index = np.nonzero(prefill == wanted)[0]
         if len(index) == 0:
             continue
-        chosen = [cases[i] for i in index]
+        chosen = [cases[int(i)] for i in index]
         seconds = function(chosen, p, {k: v[index] for k, v in levels.items()})
         tokens = np.array([c.isl if wanted else c.batch for c in chosen])
         out[index] = tokens / seconds

@@ -1,6 +1,7 @@
 """MLPerf Inference scenarios: the length statistics of the data sets and the layout that submitters choose.
 
-Mean output lengths are those that the accuracy logs of submissions print; input means follow from the data sets' published
+Mean output lengths are those that the accuracy logs of submissions print; input means follow from the data sets'
+published
 limits and are marked illustrative in the parameter file's notes where no page states them.
 """
 
@@ -34,6 +35,28 @@ DATASETS: dict[str, Dataset] = {
     "deepseekr1": Dataset(850.0, 3880.0),
     "gptoss120b": Dataset(1000.0, 1000.0),
 }
+
+
+#: Limits of the rules on the 99th percentile of first-token time and time per token, in seconds, by scenario.
+LATENCY_LIMITS: dict[tuple[str, str], tuple[float, float]] = {
+    ("llama270b", "server"): (2.0, 0.200),
+    ("llama270b", "interactive"): (0.450, 0.040),
+    ("mixtral8x7b", "server"): (2.0, 0.200),
+    ("llama3.1405b", "server"): (6.0, 0.175),
+    ("llama3.1405b", "interactive"): (4.5, 0.080),
+    ("llama3.18b", "server"): (2.0, 0.100),
+    ("llama3.18b", "interactive"): (0.5, 0.030),
+    ("deepseekr1", "server"): (2.0, 0.080),
+}
+
+
+def latency_limits(model: str, scenario: str) -> tuple[float, float] | None:
+    """First-token and per-token limits in seconds; None for Offline and for models without a rule.
+
+    >>> latency_limits("Llama-2-70B", "server")
+    (2.0, 0.2)
+    """
+    return LATENCY_LIMITS.get((normalise(model), scenario.lower()))
 
 
 def dataset_of(model: str) -> Dataset | None:

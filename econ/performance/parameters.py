@@ -1,6 +1,7 @@
 """Fitted constants of the engine: global values with offsets by level (framework, hardware family), stored as logs.
 
-A parameter is ``exp(base + sum of offsets)``; a level that was never measured has offset zero, so unseen hardware or software
+A parameter is ``exp(base + sum of offsets)``; a level that was never measured has offset zero, so unseen hardware or
+software
 falls back to the global value, which itself is held by a prior from physics. The files are written by `calibration`.
 """
 

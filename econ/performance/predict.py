@@ -1,6 +1,7 @@
 """Predictions for rows in the formats of the benchmarks: inference, training, kernels and operators, with bands.
 
-Only set-up columns are read. ``value``, ``latency_ms``, ``id``, ``source``, ``url`` and ``as_of`` never are, and each row is
+Only set-up columns are read. ``value``, ``latency_ms``, ``id``, ``source``, ``url`` and ``as_of`` never are, and each
+row is
 answered by itself, so blanking those columns, reordering rows or asking for one row alone changes nothing.
 """
 
@@ -72,7 +73,9 @@ def _answer(kind: str, rows: list[dict[str, str]]) -> list[Prediction]:
     return list(predict_training_rows(rows))
 
 
-def predict_rows(rows: Sequence[Mapping[str, str]], anchors: Sequence[Mapping[str, str]] | None = None) -> list[Prediction]:
+def predict_rows(
+    rows: Sequence[Mapping[str, str]], anchors: Sequence[Mapping[str, str]] | None = None
+) -> list[Prediction]:
     """One prediction per row, in order.
 
     ``anchors`` are the user's own measured rows (same format, ``value`` filled): they shift the level of like set-ups
@@ -112,7 +115,8 @@ def read_cases(path: Path) -> tuple[list[str], list[dict[str, str]]]:
 
 
 def predict_file(cases: str | Path, out: str | Path, anchor: str | Path | None = None) -> list[Prediction]:
-    """Answer a case file: the same rows and columns in order, then predicted, low, high, confidence, limited_by, reason.
+    """Answer a case file: the same rows and columns in order, then predicted, low, high, confidence, limited_by,
+    reason.
 
     Raises:
         ValueError: when a file cannot be read.

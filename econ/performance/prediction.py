@@ -42,9 +42,10 @@ class Prediction:
         values = (self.predicted, self.low, self.high)
         if any(v is None for v in values) != all(v is None for v in values):
             raise ValueError(f"predicted, low and high must be given together, got {values}")
-        if self.predicted is not None and self.low is not None and self.high is not None:
-            if not self.low <= self.predicted <= self.high:
-                raise ValueError(f"band must hold the prediction: low {self.low} <= {self.predicted} <= {self.high}")
+        if self.predicted is None or self.low is None or self.high is None:
+            return
+        if not self.low <= self.predicted <= self.high:
+            raise ValueError(f"band must hold the prediction: low {self.low} <= {self.predicted} <= {self.high}")
 
     @property
     def answered(self) -> bool:

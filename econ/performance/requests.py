@@ -21,6 +21,8 @@ __all__ = ["EngineError", "Request", "build_setups", "make_request"]
 
 #: Link of a part whose facts state none: a PCIe Gen4 x16 slot, one direction.
 FALLBACK_LINK_BYTES_PER_S = 25e9
+#: Share of the memory that weights and workspace leave which TensorRT-LLM gives to its cache (its documented default).
+TENSORRT_FREE_SHARE = 0.9
 #: A vendor's fast link of at least this rate implies a board of eight.
 BOARD_LINK_BYTES_PER_S = 100e9
 
@@ -104,7 +106,8 @@ def _rates(part: Hardware, formats: PartFormats) -> HardwareRates:
 
 
 def cache_bytes(kv_format: str, framework: str, formats: PartFormats, family: str) -> float:
-    """Bytes per cache element; unstated: FP8 for TensorRT-LLM with quantised weights and for quantised weights on Blackwell.
+    """Bytes per cache element; unstated: FP8 for TensorRT-LLM with quantised weights and for quantised weights on
+    Blackwell.
 
     The rule is the one that agrees with which measured set-ups overflow.
     """
@@ -145,6 +148,8 @@ def make_request(
     except ValueError as problem:
         raise EngineError(str(problem)) from problem
     family_framework = framework_of(framework)
+    if family_framework == "TensorRT-LLM":
+        load = replace(load, share_of_free=TENSORRT_FREE_SHARE)
     check_layout(load, shape, arch.name, limit_context)
     widths = StoredWidths(
         formats.dense_bytes,

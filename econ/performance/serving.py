@@ -1,8 +1,12 @@
-"""Operating points of a server: latency, throughput, band and binding resource of any set-up, one at a time or by thousands.
+"""Operating points of a server: latency, throughput, band and binding resource of any set-up, one at a time or by
+thousands.
 
-``operating_point`` answers one set-up and explains it; ``operating_points`` answers arrays (about 10 us a point). Both run
-the same closed-loop model: the running batch, the time per output token and the time to first token are the fixed point of
-a server whose users each send their next request when the last one ends. ``ceiling`` is the physical limit of a set-up and
+``operating_point`` answers one set-up and explains it; ``operating_points`` answers arrays (about 10 us a point).
+Both run
+the same closed-loop model: the running batch, the time per output token and the time to first token are the fixed
+point of
+a server whose users each send their next request when the last one ends. ``ceiling`` is the physical limit of a
+set-up and
 ``classify_throughput`` judges a quoted rate against it and against the 90 % band.
 """
 
@@ -56,7 +60,8 @@ MOST_SEQUENCES = 4096.0
 class OperatingPoint:
     """One answer of the engine. Times in seconds, rates per accelerator, memory in bytes a accelerator.
 
-    ``breakdown_s`` splits a decode step by operator group. ``low``/``high`` factors give the 90 % band of TPOT, TTFT and the
+    ``breakdown_s`` splits a decode step by operator group. ``low``/``high`` factors give the 90 % band of TPOT,
+    TTFT and the
     rate. ``joules_per_output_token`` follows from a power figure with `energy_per_token`.
     """
 
@@ -151,7 +156,7 @@ def _refuse_misfit(request: Request, s: Setups) -> None:
     raise EngineError(
         f"{request.model} does not fit {request.hardware_name}: weights {weights / 1e9:.1f} GB and one sequence "
         f"{sequence / 1e9:.2f} GB a accelerator of {memory / 1e9:.1f} GB (8 % margin, 2 GB workspace) at "
-        f"tp={request.load.tp:g}, pp={request.load.pp:g}, dp={request.load.dp:g}; use more accelerators or a narrower format"
+        f"tp={request.load.tp:g}, pp={request.load.pp:g}, dp={request.load.dp:g}; add accelerators or narrow the format"
     )
 
 
@@ -176,7 +181,8 @@ def operating_point(
 ) -> OperatingPoint:
     """The operating point of one set-up under ``concurrency`` closed-loop users, or under ``arrival_per_s`` requests.
 
-    ``prefix_hit`` is the share of input tokens found in the prefix cache; ``speculative_tokens`` the mean tokens accepted
+    ``prefix_hit`` is the share of input tokens found in the prefix cache; ``speculative_tokens`` the mean tokens
+    accepted
     a verification step (1 without speculative decoding; the verified tokens cost their compute).
 
     >>> point = operating_point("Llama-3.1-70B", "H100", isl=1024, osl=1024, concurrency=16, tp=4, weight_format="FP8")
@@ -184,7 +190,8 @@ def operating_point(
     True
 
     Raises:
-        EngineError: for an unknown model or accelerator, an impossible layout, a model that does not fit, a context beyond
+        EngineError: for an unknown model or accelerator, an impossible layout, a model that does not fit, a
+        context beyond
             the limit, or a format that the accelerator lacks.
     """
     if (concurrency is None) == (arrival_per_s is None):
@@ -192,7 +199,9 @@ def operating_point(
     if not 0 <= prefix_hit < 1:
         raise EngineError(f"prefix_hit={prefix_hit}: a share of at least 0 and below 1")
     if speculative_tokens < 1 or osl <= 0 or isl <= 0:
-        raise EngineError(f"isl={isl}, osl={osl} must be positive and speculative_tokens={speculative_tokens} at least 1")
+        raise EngineError(
+            f"isl={isl}, osl={osl} must be positive and speculative_tokens={speculative_tokens} at least 1"
+        )
     load = Load(
         isl, osl, concurrency or 1.0, float(tp), float(pp), float(ep), float(dp), prefix_hit, speculative_tokens
     )
@@ -219,7 +228,9 @@ def _explained(request: Request, s: Setups, c: Constants, served: Served) -> Ope
     per_token, first = bands["tpot_mean"], bands["ttft_mean"]
     limit: Limit = limit_names(step, served.overload)[0]  # type: ignore[assignment]
     queue = ttft > 2 * float(pre.alone_s[0] + c.first_token_s[0])
-    first_limit: Limit = "queueing" if queue else "compute" if pre.compute_s[0] > pre.memory_s[0] else "memory_bandwidth"
+    first_limit: Limit = (
+        "queueing" if queue else "compute" if pre.compute_s[0] > pre.memory_s[0] else "memory_bandwidth"
+    )
     return OperatingPoint(
         model=request.model,
         hardware=request.hardware_name,
@@ -262,7 +273,9 @@ def _breakdown(step: StepTime, work: Array, served: Served, c: Constants, reques
 def _traffic(s: Setups, running: Array) -> dict[str, float]:
     """Bytes that one accelerator sends in a decode step, over the scale-up link and between nodes."""
     reduce_bytes = 2 * s.layers * 2 * (s.tp - 1) / s.tp * running * s.d_model * 2.0 / s.pp
-    exchange = np.where(s.dp > 1, s.moe_layers * running / s.tp * np.minimum(s.top_k, s.dp * s.tp) * s.d_model * 3.0, 0.0)
+    exchange = np.where(
+        s.dp > 1, s.moe_layers * running / s.tp * np.minimum(s.top_k, s.dp * s.tp) * s.d_model * 3.0, 0.0
+    )
     hop = np.where(s.pp > 1, running * s.d_model * 2.0, 0.0)
     inside = s.dp * s.tp <= s.domain_size
     up = np.where(s.tp <= s.domain_size, reduce_bytes, 0.0) + np.where(inside, exchange, 0.0)
@@ -352,7 +365,8 @@ def ceiling(
     prefix_hit: float = 0.0,
     speculative_tokens: float = 1.0,
 ) -> float:
-    """Physical ceiling of output tokens per second and accelerator: peak arithmetic and bandwidth, no launch, no latency.
+    """Physical ceiling of output tokens per second and accelerator: peak arithmetic and bandwidth, no launch, no
+    latency.
 
     Prefill of the stated input is part of the work. Without ``tp`` the smallest power of two that holds the weights is
     used; without ``concurrency`` as many sequences as the cache holds.

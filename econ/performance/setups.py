@@ -44,7 +44,8 @@ class Load:
     """Request shape, load and layout of one set-up.
 
     ``concurrency`` counts users over the whole deployment (or sequences of a fixed batch); ``arrival_per_s`` is used by
-    open arrival. ``prefix_hit`` is the share of input tokens found in the prefix cache.
+    open arrival. ``prefix_hit`` is the share of input tokens found in the prefix cache. ``share_of_free`` above 0 gives the
+    cache that share of what weights leave (TensorRT-LLM's rule); 0 keeps a margin of the whole memory (vLLM's rule).
     """
 
     isl: float
@@ -56,6 +57,7 @@ class Load:
     dp: float = 1.0
     prefix_hit: float = 0.0
     tokens_per_step: float = 1.0
+    share_of_free: float = 0.0
 
 
 RATE_FIELDS = tuple(HardwareRates.__dataclass_fields__)
@@ -63,7 +65,7 @@ LOAD_FIELDS = tuple(Load.__dataclass_fields__)
 
 
 class Setups:
-    """Struct of arrays; attribute access by field name (``s.layers``, ``s.peak_dense``, ``s.bytes_expert``, ``s.isl``)."""
+    """Struct of arrays; access by field name (``s.layers``, ``s.peak_dense``, ``s.bytes_expert``, ``s.isl``)."""
 
     def __init__(self, columns: Mapping[str, Array], codes: Mapping[str, NDArray[np.int64]]) -> None:
         self.columns = dict(columns)

@@ -1,7 +1,8 @@
 """What the step model needs of an architecture: parameters, cache elements and attention work, counted exactly.
 
 All counts are sums over layers, so that a step time is a few multiplications. A latent-attention (MLA) cache holds
-``rank + rope`` values a token once; grouped attention holds ``2 x KV heads x head width``; a sliding layer holds at most
+``rank + rope`` values a token once; grouped attention holds ``2 x KV heads x head width``; a sliding layer holds at
+most
 its window.
 """
 

@@ -1,6 +1,8 @@
-"""Every fitted constant with its prior from physics or kernel measurements, its spread and the levels that may shift it."""
+"""Every fitted constant: its prior from physics or kernels, its spread and the levels that may shift it."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
 
 from econ.performance.kernel_rows import BACKENDS, FORMATS
 from econ.performance.local import ENGINES, PLACES
@@ -52,6 +54,10 @@ SERVING_SPECS: tuple[Spec, ...] = (
     Spec("capacity", 1.0, 0.1, {}, "factor", "sequences over the computed limit"),
     Spec("release_rate", 1.0, 0.01, {"generation": 0.2}, "factor", "maximum rate of a software release"),
     Spec("shard_loss", 0.02, 0.7, {}, "share", "narrow shards of tensor parallelism"),
+    Spec("expert_width", 300.0, 0.7, {}, "element", "inner width at which an expert reaches half its rate"),
+    Spec("separate_step", 1.0, 0.2, {}, "factor", "decode step of a separate worker"),
+    Spec("separate_first_ms", 100.0, 0.7, {}, "ms", "hand-over between prefill and decode workers"),
+    Spec("separate_burst", 0.1, 0.7, {}, "factor", "requests that arrive together at a prefill worker"),
     Spec("server_share", 0.89, 0.1, {}, "share", "MLPerf Server over Offline"),
     Spec("interactive_share", 0.6, 0.3, {}, "share", "MLPerf Interactive over Offline"),
 )
@@ -61,6 +67,7 @@ KERNEL_LEVELS: dict[str, tuple[str, ...]] = {
     "format": FORMATS,
     "backend": (*BACKENDS, "custom", "low_latency", "normal"),
     "op": ("", *COLLECTIVES),
+    "cell": ("", *(f"{family}/{form}" for family in FAMILIES[1:5] for form in FORMATS)),
 }
 _ATTENTION = (
     Spec("attention_compute", 0.7, 0.2, {"family": 0.2, "backend": 0.15, "format": 0.2}, "share of BF16 peak"),
@@ -73,8 +80,20 @@ _CACHE = (
 )
 KERNEL_SPECS: dict[str, tuple[Spec, ...]] = {
     "gemm": (
-        Spec("gemm_compute", 0.7, 0.15, {"family": 0.15, "format": 0.25, "backend": 0.2}, "share of dense peak"),
-        Spec("gemm_bandwidth", 0.75, 0.15, {"family": 0.15, "format": 0.2, "backend": 0.15}, "share of nominal"),
+        Spec(
+            "gemm_compute",
+            0.7,
+            0.15,
+            {"family": 0.15, "format": 0.25, "backend": 0.2, "cell": 0.15},
+            "share of dense peak",
+        ),
+        Spec(
+            "gemm_bandwidth",
+            0.75,
+            0.15,
+            {"family": 0.15, "format": 0.2, "backend": 0.15, "cell": 0.12},
+            "share of nominal",
+        ),
         Spec("gemm_launch_us", 6.0, 0.4, {"family": 0.3, "format": 0.3, "backend": 0.4}, "us"),
         Spec("gemm_short_k", 200.0, 0.4, {}, "element"),
     ),
@@ -93,6 +112,7 @@ KERNEL_SPECS: dict[str, tuple[Spec, ...]] = {
         Spec("moe_skew", 0.7, 0.3, {}, "exponent"),
         Spec("moe_imbalance", 0.4, 0.5, {}, "factor"),
         Spec("moe_rows_floor", 40.0, 0.5, {}, "row"),
+        Spec("moe_short_k", 150.0, 0.5, {}, "element"),
     ),
     "collective": (
         Spec("collective_us", 12.0, 0.4, {"family": 0.3, "backend": 0.8, "op": 0.2}, "us"),
@@ -122,3 +142,17 @@ LOCAL_SPECS: tuple[Spec, ...] = (
     Spec("local_prefill_layer_us", 60.0, 0.6, {"place": 0.4}, "us", "launch a layer and micro-batch"),
     Spec("local_overlap", 0.6, 0.4, {}, "share", "gain of micro-batches over several cards"),
 )
+
+
+def present_levels(
+    levels: Mapping[str, tuple[str, ...]], members: Iterable[Mapping[str, str]]
+) -> dict[str, tuple[str, ...]]:
+    """Levels with only the members that some measurement has, so that no constant stands without a row.
+
+    The first member of a level (no offset) always stays.
+    """
+    seen: dict[str, set[str]] = {level: set() for level in levels}
+    for row in members:
+        for level in levels:
+            seen[level].add(row.get(level, ""))
+    return {level: (names[0], *(name for name in names[1:] if name in seen[level])) for level, names in levels.items()}

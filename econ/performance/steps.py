@@ -1,6 +1,7 @@
 """Time of one decode step and of prefill, operator group by operator group, as arrays over set-ups.
 
-Every group takes a roofline time: FLOPs over an achieved rate against bytes over an achieved bandwidth, joined by a p-norm
+Every group takes a roofline time: FLOPs over an achieved rate against bytes over an achieved bandwidth, joined by a
+p-norm
 (close to a maximum). Launch time a layer, a step and a sequence, and the latency of collectives come on top.
 """
 
@@ -12,25 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from econ.performance.parameters import ParameterSet
+from econ.performance.roofline import joined
 from econ.performance.setups import Setups
 
 Array = NDArray[np.float64]
-ROOFLINE_NORM = 3.5
 ACTIVATION_BYTES = 2.0
+#: Latency of a collective against the number of ranks: between a flat one-shot exchange and a ring.
+RANK_POWER = 0.5
 #: Reads and writes of the hidden state a layer by norms, residuals, rotary embedding and gating, in units of d_model.
 ELEMENTWISE_PASSES = 14.0
-
-
-def joined(compute_s: Array, memory_s: Array, norm: float = ROOFLINE_NORM) -> Array:
-    """Roofline time of overlapping compute and memory: (c^p + m^p)^(1/p), never under the larger of the two.
-
-    >>> joined(np.array([1.0]), np.array([0.0])).tolist()
-    [1.0]
-    """
-    high = np.maximum(compute_s, memory_s)
-    low = np.minimum(compute_s, memory_s)
-    ratio = low / np.maximum(high, 1e-300)
-    return np.asarray(high * (1.0 + ratio**norm) ** (1.0 / norm))
 
 
 @dataclass(frozen=True)
@@ -62,6 +53,10 @@ class Constants:
     floor_share: Array
     release_rate: Array
     shard_loss: Array
+    expert_width: Array
+    separate_step: Array
+    separate_first_s: Array
+    separate_burst: Array
     waits: Array
     overload: Array
     chunk_tokens: Array
@@ -100,6 +95,10 @@ def constants(p: ParameterSet, s: Setups) -> Constants:
         floor_share=v("floor_share"),
         release_rate=v("release_rate"),
         shard_loss=v("shard_loss"),
+        expert_width=v("expert_width"),
+        separate_step=v("separate_step"),
+        separate_first_s=v("separate_first_ms") * 1e-3,
+        separate_burst=v("separate_burst"),
         waits=v("waits"),
         overload=v("overload"),
         chunk_tokens=v("chunk_tokens"),
@@ -139,7 +138,7 @@ def collective_s(s: Setups, c: Constants, message_bytes: Array, ranks: Array, wi
     """Time of one collective inside a step: latency growing slowly with ranks plus wire time; 0 for one rank."""
     outside = ranks > s.domain_size
     link = np.where(outside, s.internode_bytes_per_s, s.link_bytes_per_s)
-    latency = c.collective_s * (np.maximum(ranks, 2.0) / 8.0) ** 0.3 * np.where(outside, 3.0, 1.0)
+    latency = c.collective_s * (np.maximum(ranks, 2.0) / 8.0) ** RANK_POWER * np.where(outside, 3.0, 1.0)
     time = latency + wire * message_bytes / (np.maximum(link, 1.0) * c.collective_bandwidth)
     return np.asarray(np.where(ranks > 1, time, 0.0))
 
@@ -175,6 +174,13 @@ def shard_factor(s: Setups, c: Constants) -> Array:
     return np.asarray(1.0 + c.shard_loss * (s.tp - 1) * 4096.0 / np.maximum(s.d_model, 1.0))
 
 
+def expert_factor(s: Setups, c: Constants) -> Array:
+    """Slow-down of narrow experts: 1 + width / (inner width of an expert on one rank); 1 for very wide ones."""
+    inner = s.expert_params / (3.0 * np.maximum(s.d_model, 1.0))
+    split = np.where((s.ep > 1) | (s.dp > 1), 1.0, s.tp)
+    return np.asarray(1.0 + c.expert_width * split / np.maximum(inner, 1.0))
+
+
 def expert_ranks(s: Setups) -> Array:
     """Accelerators that share the experts of one pipeline stage."""
     return np.asarray(s.tp * s.dp)
@@ -199,7 +205,13 @@ def decode_step(s: Setups, c: Constants, batch: Array, context: Array) -> StepTi
     ranks = expert_ranks(s)
     imbalance = 1 + np.where(s.ep > 1, c.ep_imbalance * np.sqrt(s.ep / 8.0), 0.0)
     expert = s.expert_params * s.moe_layers / ranks * imbalance
-    expert_c = 2 * expert * narrow * (all_tokens * s.top_k + distinct * c.expert_rows_floor) / (s.peak_expert * c.compute_expert)
+    expert_c = (
+        2
+        * expert
+        * expert_factor(s, c)
+        * (all_tokens * s.top_k + distinct * c.expert_rows_floor)
+        / (s.peak_expert * c.compute_expert)
+    )
     expert_m = expert * distinct * s.bytes_expert / bandwidth
     experts = joined(expert_c, expert_m)
     kv_m = batch * kv_bytes_per_sequence(s, context) * s.pp / (s.memory_bytes_per_s * c.kv_bandwidth)
@@ -241,7 +253,7 @@ class PrefillTime:
 
 
 def prefill(s: Setups, c: Constants, tokens: Array | None = None, batch: Array | float = 1.0) -> PrefillTime:
-    """Prefill of ``tokens`` new tokens a sequence (default: the input that misses the prefix cache), ``batch`` sequences."""
+    """Prefill of ``tokens`` new tokens a sequence (default: input not in the prefix cache), ``batch`` sequences."""
     new = s.isl * (1 - s.prefix_hit) if tokens is None else tokens
     cached = s.isl - new if tokens is None else np.zeros(len(s))
     count = new * batch
@@ -252,7 +264,7 @@ def prefill(s: Setups, c: Constants, tokens: Array | None = None, batch: Array |
     rate_expert = s.peak_expert * c.compute_expert * c.prefill_compute
     narrow = shard_factor(s, c)
     linear_c = 2 * dense_params * count * narrow / rate_dense
-    linear_c = linear_c + 2 * expert * narrow * s.top_k * imbalance * count / rate_expert
+    linear_c = linear_c + 2 * expert * expert_factor(s, c) * s.top_k * imbalance * count / rate_expert
     linear_c = linear_c + 2 * s.head_params / s.tp * batch / (s.peak_attention * c.compute_dense)
     pairs = new * (cached + new / 2)
     window = new * np.minimum(s.window, cached + new / 2)

@@ -1,7 +1,10 @@
-"""The accuracy table: left-out errors of the calibration rows, the plain roofline beside them, and the coverage of the bands.
+"""The accuracy table: left-out errors of the calibration rows, the plain roofline beside them, and the coverage of
+the bands.
 
-Predictions are those of fits that did not see the row's pair of model and accelerator (`left_out="pair"`), its accelerator,
-or its whole hardware family. They are stored by `calibration` in `data/calibration/out_of_fold.csv`; nothing is refitted.
+Predictions are those of fits that did not see the row's pair of model and accelerator (`left_out="pair"`), its
+accelerator,
+or its whole hardware family. They are stored by `calibration` in `data/calibration/out_of_fold.csv`; nothing is
+refitted.
 """
 
 from __future__ import annotations
@@ -136,7 +139,8 @@ def accuracy_table(
 ) -> list[AccuracyRow]:
     """Accuracy by ``family`` (what is asked), ``hardware``, or ``confidence`` class, for each left-out scheme.
 
-    First-token rows come twice: all, and those whose measured time is at most ten unloaded prefills. ``sound_only`` leaves
+    First-token rows come twice: all, and those whose measured time is at most ten unloaded prefills.
+    ``sound_only`` leaves
     out the rows that the fit does not see (see `calibration_data.SUSPECT`).
 
     Raises:
@@ -155,7 +159,9 @@ def accuracy_table(
     for m in rows:
         groups.setdefault(keys[by](m), []).append(m)
     if by == "family" and "closed/ttft" in groups:
-        groups["closed/ttft at most 10x unloaded"] = [m for m in groups["closed/ttft"] if m.identity in _moderate_load()]
+        groups["closed/ttft at most 10x unloaded"] = [
+            m for m in groups["closed/ttft"] if m.identity in _moderate_load()
+        ]
     found = [_row(name, scheme, members) for scheme in schemes for name, members in sorted(groups.items())]
     return [row for row in found if row is not None]
 
@@ -172,7 +178,8 @@ def answered_share() -> dict[str, tuple[int, int]]:
 
 def format_table(rows: Sequence[AccuracyRow]) -> str:
     """The table as text."""
-    head = f"{'slice':36s} {'left out':9s} {'rows':>5s} {'MAPE':>6s} {'median':>6s} {'p90':>6s} {'bias':>5s} {'in band':>7s} {'roofline':>8s}"
+    head = f"{'slice':36s} {'left out':9s} {'rows':>5s} {'MAPE':>6s} {'median':>6s} {'p90':>6s} {'bias':>5s}"
+    head += f" {'in band':>7s} {'roofline':>8s}"
     lines = [head]
     for r in rows:
         roof = "" if math.isnan(r.roofline_mape) else f"{r.roofline_mape:8.1f}"
