@@ -132,6 +132,12 @@ def covered_years(periods_left: int, years_per_period: float) -> float:
     return periods_left * years_per_period
 
 
+def no_costs() -> CostModel:
+    """The empty model: a study of volumes and prices only."""
+    none = np.zeros(0)
+    return CostModel([], none, none, none, 1.0, 0.1, 5.0, 0, 0.25, [], [])
+
+
 def build_cost_model(resolved: Resolved, solution: Solution) -> CostModel:
     """Owner cost, token points and tasks of every SKU that runs in a reported period.
 

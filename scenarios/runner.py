@@ -122,12 +122,11 @@ def _finish(
 def _costs(resolved: Resolved, solution: Solution, wanted: bool) -> tuple[CostModel, Any]:
     import numpy as np
 
-    from scenarios.costing import CostModel, build_cost_model, fill_cost_tables
+    from scenarios.costing import build_cost_model, fill_cost_tables, no_costs
     from scenarios.results import price_arrays
 
     if not wanted:
-        none = np.zeros(0)
-        return CostModel([], none, none, none, 1.0, 0.1, 5.0, 0, 0.25, [], []), none
+        return no_costs(), np.zeros(0)
     model = build_cost_model(resolved, solution)
     if not model.rows:
         return model, np.zeros(0)

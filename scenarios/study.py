@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from scenarios.costing import CostModel, build_cost_model, fill_cost_tables
+from scenarios.costing import CostModel, build_cost_model, fill_cost_tables, no_costs
 from scenarios.evaluators import Study, Worker
 from scenarios.load import Scenario, load_scenario
 from scenarios.resolve import Resolved, resolve
@@ -17,11 +17,15 @@ __all__ = ["default_outputs", "list_outputs", "prepare"]
 
 
 def prepare(
-    scenario: str | Path | Scenario, sets: Sequence[tuple[str, Any]] = (), outputs: Sequence[str] | None = None
+    scenario: str | Path | Scenario,
+    sets: Sequence[tuple[str, Any]] = (),
+    outputs: Sequence[str] | None = None,
+    costs: bool = True,
 ) -> tuple[Resolved, CostModel, Worker]:
     """Load, resolve, solve and cost a scenario; the worker is ready for draws of `outputs` (default: everything).
 
-    Draws are made with foresight: a rolling scenario is solved as if its disruptions were known.
+    `costs` False leaves out hours, tokens and tasks. Draws are made with foresight: a rolling scenario is solved as
+    if its disruptions were known.
 
     Raises:
         ScenarioError: wrong scenario or unknown output.
@@ -30,7 +34,7 @@ def prepare(
     loaded = scenario if isinstance(scenario, Scenario) else load_scenario(scenario, sets)
     resolved = resolve(loaded)
     solution = solve(resolved)
-    model = build_cost_model(resolved, solution)
+    model = build_cost_model(resolved, solution) if costs else no_costs()
     if model.rows:
         price, lasting = price_arrays(solution)
         fill_cost_tables(model, model.rents(lasting, price), *workloads_and_tasks(loaded))

@@ -31,7 +31,7 @@ def test_break_even_of_the_course_case_is_exact() -> None:
 
 def test_a_target_out_of_reach_says_what_is_reachable() -> None:
     with pytest.raises(
-        ScenarioError, match="does not reach 16000: between 2500 and 40000 .* it runs from 2500 to 15000"
+        ScenarioError, match=r"does not reach 16000: between 2500 and 40000 .* it runs from 2500 to 15000"
     ):
         breakeven("course_11_1", "resources.cowos.capacity", ("finished:accelerator@2026-Q1", 16000))
 

@@ -66,7 +66,7 @@ def test_an_input_that_is_certain_is_refused() -> None:
     resolved = resolve(load_scenario(CHAIN))
     with pytest.raises(ScenarioError, match="is certain"):
         factors(resolved, ["processes.make_alpha.cost"])
-    with pytest.raises(ScenarioError, match="did you mean processes.make_alpha.yield"):
+    with pytest.raises(ScenarioError, match=r"did you mean processes\.make_alpha\.yield"):
         factors(resolved, ["processes.make_alpha.yeild"])
     assert factors(resolved, ["yield"])[0].drivers == ("processes.make_alpha.yield", "processes.make_beta.yield")
 

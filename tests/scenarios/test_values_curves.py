@@ -104,7 +104,7 @@ def test_arithmetic_carries_units(tmp_path: Path) -> None:
     cost = "{sum: [{ratio: [{series: cowos_wafer_price}, {series: packages_per_cowos_wafer_nvidia_b200}]}, 250]}"
     assert number(tmp_path, COST, cost=cost)[0] == pytest.approx(wafer_price / per_wafer + 250)
     assert number(tmp_path, CAPACITY, capacity="{product: [1000 wafers/month, 0.3]}")[0] == pytest.approx(900)
-    with pytest.raises(ScenarioError, match="the result is in USD\\^2"):
+    with pytest.raises(ScenarioError, match=r"the result is in USD\^2"):
         case(tmp_path, cost="{product: [3 USD/wafer, 2 USD]}")
     with pytest.raises(ScenarioError, match="divides by zero"):
         case(tmp_path, cost="{ratio: [3, {2025-Q1: 1, 2025-Q3: 0}]}")
@@ -122,7 +122,7 @@ def test_a_shared_value_moves_everything_that_names_it(tmp_path: Path) -> None:
 
 
 def test_circles_are_named(tmp_path: Path) -> None:
-    with pytest.raises(ScenarioError, match="in a circle: processes.make.cost -> costs.shared -> processes.make.cost"):
+    with pytest.raises(ScenarioError, match=r"in a circle: processes.make.cost -> costs.shared -> processes.make.cost"):
         case(tmp_path, shared="{path: processes.make.cost}", cost="{path: costs.shared}")
 
 
