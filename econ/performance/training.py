@@ -78,7 +78,7 @@ def _link(hw: Hardware, setup: TrainingSetup, span: int, ranks: int) -> float:
     Inside the scale-up domain it is the link. Beyond it, all members within one domain share their network ports, so a
     group with many members a domain moves its data over several ports at once.
     """
-    inside, outside = hw.link_bytes_per_s, setup.internode_bytes_per_s or hw.internode_bytes_per_s
+    inside, outside = hw.link_bytes_per_s, setup.outside_bytes_per_s(hw.internode_bytes_per_s, span)
     if span <= hw.domain_size or outside <= 0:
         return inside or outside or math.inf  # no published link rate: messages are not counted
     members = max(1.0, min(float(hw.domain_size), ranks * hw.domain_size / span))
@@ -241,8 +241,8 @@ def _expert_parallel_s(
         return 0.0
     sent = tokens / setup.tp * model.experts_per_token * model.d_model * 2 * (setup.ep - 1) / setup.ep
     rate = _link(hw, setup, setup.ep, setup.ep) * k["link"]
-    if setup.ep > hw.domain_size and setup.internode_bytes_per_s + hw.internode_bytes_per_s > 0:
-        outside = setup.internode_bytes_per_s or hw.internode_bytes_per_s
+    outside = setup.outside_bytes_per_s(hw.internode_bytes_per_s, setup.ep)
+    if setup.ep > hw.domain_size and outside > 0:
         rate = outside * k["link"]
         domains = setup.ep / hw.domain_size
         distinct = domains * (1 - (1 - 1 / domains) ** model.experts_per_token)
@@ -325,8 +325,7 @@ def training_flops_per_token(
             params: parameter count to use instead of those that multiply, for a source that counts all of them.
             adapters_only: weight gradients of the base model are not computed.
 
-        >>> from econ.performance.training_memory import stored_bytes
-    from econ.performance.training_model import training_model
+        >>> from econ.performance.training_model import training_model
         >>> round(training_flops_per_token(training_model("MPT-70b"), 2048, params=64862437376) / 1e9, 1)
         405.4
     """

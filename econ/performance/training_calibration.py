@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
-from econ.performance.training import step_time
+from econ.performance.training import peak_flop_per_s, step_time, training_flops_per_token
+from econ.performance.training_accuracy import training_accuracy
 from econ.performance.training_metrics import step_from_metric
 from econ.performance.training_parameters import FAMILIES, SPECS, TrainingConstants, default_constants, family_of
 from econ.performance.training_rows import MEMORY_METRICS, RowError, TrainingCase, training_case
@@ -66,15 +67,17 @@ def pair_of(run: Run) -> tuple[str, str]:
     return SAME_MODEL.get(name, name), run.case.hw.name
 
 
-def measured_runs(rows: Sequence[Mapping[str, str]], constants: TrainingConstants) -> list[Run]:
-    """Runs that can be fitted: speed metrics of one set-up joined; second-hand MFU tables are left out."""
+def measured_runs(rows: Sequence[Mapping[str, str]], constants: TrainingConstants, unknown: bool = False) -> list[Run]:
+    """Runs that can be fitted, the speed metrics of one set-up joined; `unknown`: those of which no set-up is told."""
     groups: dict[object, list[tuple[TrainingCase, float, str]]] = {}
     for row in rows:
-        if "SECONDARY" in (row.get("conditions") or "") or row.get("metric") in MEMORY_METRICS:
+        if row.get("metric") in MEMORY_METRICS:
             continue
         try:
             case = training_case(row, constants)
         except RowError:
+            continue
+        if case.unknown != unknown:
             continue
         key = (case.model.name, case.hw.name, case.setup, row.get("source"))
         groups.setdefault(key, []).append((case, step_from_metric(case, float(row["value"])), row["id"]))
@@ -170,7 +173,7 @@ def cross_validated_ratios(
     for k in range(min(folds, len(names))):
         kept = [r for r in runs if fold[str(group(r))] != k]
         left = [i for i, r in enumerate(runs) if fold[str(group(r))] == k]
-        constants = fit_constants(kept, start, steps=12)
+        constants = fit_constants(kept, start, steps=8)
         predicted = predicted_steps([runs[i] for i in left], constants)
         ratios[left] = predicted / np.array([runs[i].step_s for i in left])
     return ratios
@@ -185,25 +188,43 @@ LEFT_OUT: Mapping[str, Callable[[Run], object]] = {
 }
 
 
+KINDS = ("dense_stated", "dense_assumed", "expert_stated", "expert_assumed")
+#: Second-hand figures of whole runs: as many as are known give one slowdown and one band for both model kinds.
+UNKNOWN = ("dense_unknown", "expert_unknown")
+
+
+def _band(errors: Sequence[float], before: tuple[float, float]) -> tuple[float, float]:
+    """90 % factors (measured over predicted step time) from log errors, widened for few runs, never under `before`."""
+    widen = 1 + 2 / math.sqrt(len(errors))
+    low, high = np.quantile(errors, [0.05, 0.95])
+    return (
+        min(before[0], math.exp(min(float(low), -0.02) * widen)),
+        max(before[1], math.exp(max(float(high), 0.02) * widen)),
+    )
+
+
 def _bands(runs: Sequence[Run], ratios: Mapping[str, Array]) -> dict[str, dict[str, list[float]]]:
-    """90 % factors on a step time by class and kind: measured over predicted, never narrower than the class before."""
+    """Bands by confidence class and kind of case; a kind with fewer than twelve runs borrows those of its models."""
     bands: dict[str, dict[str, list[float]]] = {}
-    for kind in ("dense_stated", "dense_assumed", "expert_stated", "expert_assumed"):
+    for kind in KINDS:
         before = (1.0, 1.0)
-        model = kind.split("_")[0]
-        for name, all_ratios in ratios.items():
-            errors = [-math.log(x) for x, r in zip(all_ratios, runs, strict=True) if r.case.kind == kind]
+        for name, values in ratios.items():
+            pairs = list(zip(values, runs, strict=True))
+            errors = [-math.log(x) for x, r in pairs if r.case.kind == kind]
             if len(errors) < 12:
-                errors = [-math.log(x) for x, r in zip(all_ratios, runs, strict=True) if r.case.kind.startswith(model)]
-            widen = 1 + 2 / math.sqrt(len(errors))
-            low, high = np.quantile(errors, [0.05, 0.95])
-            pair = (
-                min(before[0], math.exp(min(float(low), -0.02) * widen)),
-                max(before[1], math.exp(max(float(high), 0.02) * widen)),
-            )
-            bands.setdefault(name, {})[kind] = [round(x, 4) for x in pair]
-            before = pair
+                errors = [-math.log(x) for x, r in pairs if r.case.kind.startswith(kind.split("_")[0])]
+            before = _band(errors, before)
+            bands.setdefault(name, {})[kind] = [round(x, 4) for x in before]
     return bands
+
+
+def _unknown_setups(rows: Sequence[Mapping[str, str]], constants: TrainingConstants) -> tuple[float, list[float]]:
+    """How much slower runs of unknown set-up are than the best layout (median), and the band around that."""
+    runs = measured_runs(rows, constants, unknown=True)
+    errors = np.array([math.log(r.step_s) for r in runs]) - np.log(predicted_steps(runs, constants))
+    level = float(np.median(errors))
+    band = _band(list(errors - level), (1.0, 1.0))
+    return round(math.exp(level), 4), [round(x, 4) for x in band]
 
 
 def _summary(ratios: Array) -> dict[str, float]:
@@ -217,34 +238,56 @@ def _summary(ratios: Array) -> dict[str, float]:
     }
 
 
+def _roofline(run: Run) -> float:
+    """Step time at the dense peak of the format, nothing else, over the measured one."""
+    case, setup = run.case, run.case.setup
+    flops = training_flops_per_token(case.model, setup.sequence, "causal", adapters_only=setup.adapters_only)
+    peak = peak_flop_per_s(case.hw, setup.number_format)
+    return setup.tokens_per_step * flops / (setup.accelerators * peak) / run.step_s
+
+
+def _write_left_out(
+    runs: Sequence[Run], ratios: Mapping[str, Array], bands: Mapping[str, Mapping[str, Sequence[float]]]
+) -> None:
+    with (data_file("calibration") / "training_left_out.csv").open("w", encoding="utf-8", newline="") as handle:
+        out = csv.writer(handle, lineterminator="\n")
+        out.writerow(["id", "model", "hardware", "kind", "left_out", "ratio", "covered", "roofline"])
+        for i, run in enumerate(runs):
+            for name, values in ratios.items():
+                low, high = bands[name][run.case.kind]
+                row = [run.ids[0], run.case.model.name, run.case.hw.name, run.case.kind, name, f"{values[i]:.4f}"]
+                out.writerow([*row, int(low <= 1 / values[i] <= high), f"{_roofline(run):.4f}"])
+
+
 def calibrate() -> TrainingConstants:
-    """Fit, cross-validate, and write the parameter file; returns the constants."""
+    """Fit, cross-validate, write the parameter file and the left-out ratios; returns the constants."""
     rows = calibration_rows()
     constants = default_constants()
+    runs: list[Run] = []
     for _ in range(2):  # layouts that a row leaves open are searched with the constants of the round before
         runs = measured_runs(rows, constants)
-        constants = fit_constants(runs, None if constants.offsets == {} else constants)
+        constants = fit_constants(runs, constants if constants.offsets else None)
     ratios = {
         name: cross_validated_ratios(runs, group, FOLDS if name != "first_principles" else len(FAMILIES), constants)
         for name, group in LEFT_OUT.items()
     }
+    bands = _bands(runs, ratios)
+    _write_left_out(runs, ratios, bands)
+    slowdown, unknown = _unknown_setups(rows, constants)
+    for table in bands.values():
+        table.update(dict.fromkeys(UNKNOWN, unknown))
     body = {
         "values": dict(constants.values),
         "offsets": {n: dict(v) for n, v in constants.offsets.items()},
-        "pairs": sorted({"/".join((r.case.model.name, r.case.hw.name)) for r in runs}),
+        "unknown_setup_slowdown": slowdown,
+        "pairs": sorted({f"{r.case.model.name}/{r.case.hw.name}" for r in runs}),
         "hardware": sorted({r.case.hw.name for r in runs}),
-        "families": sorted({family_of(r.case.hw) for r in runs}),
-        "bands": _bands(runs, ratios),
+        "families": sorted({family_of(r.case.hw) for r in runs} - {"other"}),
+        "bands": bands,
+        "constants": len(constants.values) + sum(map(len, constants.offsets.values())),
         "fit": _summary(predicted_steps(runs, constants) / np.array([r.step_s for r in runs])),
         "left_out": {name: _summary(x) for name, x in ratios.items()},
-        "left_out_by_kind": {
-            kind: _summary(np.array([x for x, r in zip(ratios["same_hardware"], runs, strict=True) if r.case.kind ==
-            kind])) for kind in sorted({r.case.kind for r in runs})
-        },
-        "ratios": {
-            run.ids[0]: [round(float(ratios[name][i]), 4) for name in LEFT_OUT] for i, run in enumerate(runs)
-        },
-    }  # fmt: skip
+    }
     with (data_file("calibration") / "parameters_training.json").open("w", encoding="utf-8") as handle:
         json.dump(body, handle, indent=1)
         handle.write("\n")
@@ -253,6 +296,5 @@ def calibrate() -> TrainingConstants:
 
 if __name__ == "__main__":
     calibrate()
-    with data_file("calibration", "parameters_training.json").open(encoding="utf-8") as text:
-        done = json.load(text)
-    print(json.dumps({k: done[k] for k in ("fit", "left_out", "left_out_by_kind", "bands")}, indent=1))
+    for line in training_accuracy():
+        print(line)

@@ -31,8 +31,13 @@ __all__ = [
 
 GIB = 2**30
 #: Bytes of the runtime, communication buffers and kernel workspaces on one accelerator, beside tensors (two to six GB
-#: are seen; the larger part are the buffers of collectives), and the share of the device an allocator can really fill.
+#: are seen; the larger part are the buffers of collectives), and the share of the device that can be filled.
 RUNTIME_BYTES, RUNTIME_SHARE, USABLE_SHARE = 4.0e9, 0.05, 0.96
+
+
+#: Bytes a logit while the loss is computed: 2 as produced, 4 as FP32 copy, 4 and 2 for its gradient. A caching
+#: allocator reserves about an eighth more than live tensors; a logged peak is that of reserved memory.
+LOGIT_BYTES, RESERVED_OVER_LIVE = 12.0, 1.125
 
 
 class TrainingMemoryError(ValueError):
@@ -118,6 +123,11 @@ class TrainingMemory:
         return self.weight_bytes + self.gradient_bytes + self.optimizer_bytes
 
     @property
+    def reserved_bytes(self) -> float:
+        """What a log shows as peak: live tensors as the allocator reserves them, and the runtime."""
+        return (self.total_bytes - self.runtime_bytes) * RESERVED_OVER_LIVE + self.runtime_bytes
+
+    @property
     def total_bytes(self) -> float:
         """Everything."""
         return self.state_bytes + self.activation_bytes + self.logits_bytes + self.gathered_bytes + self.runtime_bytes
@@ -154,7 +164,8 @@ def activation_bytes(model: TrainingModel, setup: TrainingSetup) -> float:
     if setup.recompute == "full":
         kept = 2 * model.d_model / (t if setup.sequence_parallel else 1)
         share, whole = setup.recompute_share, outside + inside + scores
-        return tokens * ((share * kept + (1 - share) * whole) * model.layers * _in_flight(setup) + share * whole)
+        working = 2 * share * whole  # one layer at a time: its recomputed activations and their gradients
+        return tokens * ((share * kept + (1 - share) * whole) * model.layers * _in_flight(setup) + working)
     if setup.recompute == "selective":
         scores = 0.0
     return tokens * (outside + inside + scores) * model.layers * _in_flight(setup)
@@ -220,7 +231,7 @@ def training_memory(
 
     layer = (rest + routed) / max(1.0, model.layers / setup.pp)
     gathered = 2 * layer * 2 if setup.sharding == "zero3" else 0.0
-    logits = setup.rank_tokens * model.vocab / setup.tp * 6 if setup.pp == 1 else 0.0
+    logits = setup.rank_tokens * model.vocab / setup.tp * LOGIT_BYTES if setup.pp == 1 else 0.0
     return TrainingMemory(
         kind(recipe.weight, weight_n, 1.0),
         kind(recipe.gradient, gradient_n, trained),
@@ -265,6 +276,7 @@ def check_training_fit(
         raise TrainingMemoryError(
             f"training state of {state / 1e9:,.1f} GB does not fit {accelerators} x {device_bytes / 1e9:.1f} GB = "
             f"{room / 1e9:,.1f} GB: short by {(state - room) / 1e9:,.1f} GB ({state / accelerators / 1e9:.1f} GB"
-            f" on each before activations); least {alone} accelerators for the state alone, {nodes} in whole nodes of {node}"
+            f" on each before activations); least {alone} accelerators for the state alone,"
+            f" {nodes} in whole nodes of {node}"
         )
     return state / accelerators

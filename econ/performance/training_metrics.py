@@ -44,4 +44,4 @@ def memory_value(case: TrainingCase) -> float:
         return memory.state_bytes / GIB
     if case.metric == "activation_memory_gib":
         return memory.activation_bytes / GIB
-    return memory.total_bytes / GIB
+    return memory.reserved_bytes / GIB

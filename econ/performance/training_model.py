@@ -32,7 +32,8 @@ class TrainingModel:
     """Counts of one model. Parameters in units; `*_flops` in FLOP; a multiply-add is two FLOP.
 
     `attention_layers` are layers with a softmax over the sequence (all of them in a plain transformer); `score_width`
-    is query heads x (query-key width + value width) of one such layer.
+    is query heads x (query-key width + value width) of one such layer. `workload`: known as a
+    training set-up.
     """
 
     name: str
@@ -62,6 +63,7 @@ class TrainingModel:
     mtp_layers: int = 0
     gated: bool = True
     alibi: bool = False
+    workload: bool = False
 
     @property
     def hybrid(self) -> bool:
@@ -210,7 +212,7 @@ def _table() -> Mapping[str, TrainingModel]:
             for row in csv.DictReader(handle):
                 if not _number(row, "d_model"):
                     continue
-                model = _model(row)
+                model = replace(_model(row), workload=file == "models_training.csv")
                 for name in (row["model"], *filter(None, (row.get("aliases") or "").split(";"))):
                     table.setdefault(normalise(name), model)
     return table
@@ -248,7 +250,7 @@ def dense_model(params: float, name: str = "", vocab: int = 50_000, sequence: in
 
     >>> m = dense_model(6.7e9)
     >>> m.layers, m.d_model, round(m.total_params / 1e9, 1)
-    (32, 4096, 6.6)
+    (32, 4224, 6.7)
 
     Raises:
         TrainingModelError: for a size under 10 million or over 1e14 parameters.

@@ -14,13 +14,13 @@ from econ.performance.prediction import Confidence, Limit, Prediction
 from econ.performance.training import step_time
 from econ.performance.training_metrics import memory_value, metric_from_step
 from econ.performance.training_parameters import family_of
-from econ.performance.training_rows import MEMORY_METRICS, RowError, TrainingCase, training_case
+from econ.performance.training_rows import MEMORY_METRICS, TrainingCase, training_case
 from supply.paths import data_file
 
 __all__ = ["predict_training_row", "predict_training_rows"]
 
-#: Bands of a memory answer where layout and recompute are stated, and where they are assumed (factors).
-MEMORY_BAND = {True: (0.88, 1.15), False: (0.6, 1.6)}
+#: Band of a memory answer by whether recompute is stated (factors): allocators reserve up to a fifth more than tensors.
+MEMORY_BAND = {True: (0.88, 1.2), False: (0.6, 1.6)}
 
 
 @lru_cache(maxsize=1)
@@ -43,8 +43,9 @@ def confidence_of(case: TrainingCase) -> Confidence:
 def _speed(case: TrainingCase) -> Prediction:
     step = step_time(case.model, case.hw, case.setup)
     confidence = confidence_of(case)
-    low, high = _known()["bands"][confidence][case.kind]
-    value = metric_from_step(case, step.total_s)
+    known = _known()
+    low, high = known["bands"][confidence][case.kind]
+    value = metric_from_step(case, step.total_s * (known["unknown_setup_slowdown"] if case.unknown else 1.0))
     if case.metric != "step_time_s":
         low, high = 1 / high, 1 / low
     limit: Limit = step.limited_by  # type: ignore[assignment]
@@ -59,7 +60,7 @@ def _with_notes(answer: Prediction, case: TrainingCase) -> Prediction:
 
 
 def _memory(case: TrainingCase) -> Prediction:
-    low, high = MEMORY_BAND[case.stated]
+    low, high = MEMORY_BAND[case.stated and not case.assumed]
     answer = Prediction.within(memory_value(case), low, high, confidence_of(case), "memory_capacity")
     return _with_notes(answer, case)
 

@@ -30,8 +30,13 @@ METRICS = (
     "activation_memory_gib",
 )
 MEMORY_METRICS = METRICS[5:]
+#: A run in 8 or 4 bit is a tuned one; one of which neither batch nor layout is told may be any.
+NARROW = ("fp8", "mxfp8", "nvfp4")
+TOLD_COLUMNS = ("seq", "global_batch", "micro_batch", "recompute")
 #: Sequences of a micro-batch where a row states none, in tokens of one accelerator; and chunks of a stage likewise.
-DEFAULT_SEQUENCE, DEFAULT_RANK_TOKENS, DEFAULT_CHUNKS = 2048, 4096, 3
+DEFAULT_SEQUENCE, DEFAULT_RANK_TOKENS, EARLY_CHUNKS, MAX_CHUNKS = 2048, 4096, 3, 8
+#: Rates an accelerator hardly depend on the number of accelerators: a usual size is assumed where none is stated.
+RATE_METRICS, DEFAULT_ACCELERATORS = ("mfu", "tflops_per_gpu", "tokens_per_s_per_gpu"), 256
 _NUMBER = re.compile(r"[-+]?\d*\.?\d+(?:[eE][-+]?\d+)?")
 
 
@@ -50,12 +55,15 @@ class TrainingCase:
     attention: str
     flop_params: float | None
     stated: bool
+    unknown: bool
     assumed: tuple[str, ...]
 
     @property
     def kind(self) -> str:
-        """The group whose error band applies: dense or expert model, layout and batch stated or assumed."""
-        return f"{'expert' if self.model.moe_layers else 'dense'}_{'stated' if self.stated else 'assumed'}"
+        """The group whose error band applies: dense or expert model; layout and batch stated, assumed,
+        or (with the shape of the model) unknown."""
+        model = "expert" if self.model.moe_layers else "dense"
+        return f"{model}_{'stated' if self.stated else 'unknown' if self.unknown else 'assumed'}"
 
 
 def _text(row: Mapping[str, str], key: str) -> str:
@@ -173,14 +181,18 @@ def _sharding(row: Mapping[str, str], conditions: str, hw: Hardware, megatron: b
     return "zero1" if (_whole(row, "tp") or 1) > 1 else "zero3"
 
 
-def _virtual(conditions: str, model: TrainingModel, pp: int) -> int:
-    """Chunks a stage: the stated number; where none is stated three when the layers of a stage divide by three."""
+def _virtual(conditions: str, model: TrainingModel, pp: int, early: bool) -> int:
+    """Chunks a stage: the stated number; else one layer a chunk, at most eight; in stacks of 2022 (`early`) three
+    chunks where the layers of a stage divide by three, else one.
+    """
     found = re.search(r"virtual pipeline (\d+|n/a)", conditions)
     if found:
         return 1 if found[1] == "n/a" or pp == 1 else int(found[1])
     if pp == 1:
         return 1
-    return DEFAULT_CHUNKS if model.layers % pp == 0 and (model.layers // pp) % DEFAULT_CHUNKS == 0 else 1
+    if not early:
+        return max(1, min(MAX_CHUNKS, round(model.layers / pp)))
+    return EARLY_CHUNKS if model.layers % pp == 0 and (model.layers // pp) % EARLY_CHUNKS == 0 else 1
 
 
 def training_case(row: Mapping[str, str], constants: TrainingConstants | None = None) -> TrainingCase:
@@ -197,6 +209,9 @@ def training_case(row: Mapping[str, str], constants: TrainingConstants | None = 
     hw = _resolve_hardware(row, conditions)
     adapters = "lora" in f"{_text(row, 'model')} {conditions}".lower()
     megatron = bool(re.search(r"virtual pipeline|FSDP=0", conditions))
+    layout = any(_text(row, k) for k in ("tp", "pp", "cp", "ep", "dp"))
+    if metric in MEMORY_METRICS and not (layout and _text(row, "global_batch") and _text(row, "seq")):
+        raise RowError(f"{metric} follows from layout, batch and sequence, and the row does not state all of them")
     try:
         setup, stated, assumed = _setup(row, model, hw, conditions, adapters, megatron, constants)
     except (SetupError, TrainingMemoryError) as error:
@@ -207,7 +222,20 @@ def training_case(row: Mapping[str, str], constants: TrainingConstants | None = 
     assumed += () if named else ("shape from the parameter count",)
     flop_params = _number(row, "params") if not model.moe_layers else None
     return TrainingCase(
-        model, hw, setup, metric, "causal" if causal else "full", flop_params, stated and named, assumed
+        model,
+        hw,
+        setup,
+        metric,
+        "causal" if causal else "full",
+        flop_params,
+        stated and named,
+        not (
+            stated
+            or (model.workload and hw.vendor == "google")
+            or setup.number_format in NARROW
+            or any(_text(row, k) for k in TOLD_COLUMNS)
+        ),
+        assumed,
     )
 
 
@@ -225,7 +253,7 @@ def _setup(
     degrees = {k: _whole(row, k) for k in ("tp", "pp", "cp", "ep")}
     stated = any(v is not None for v in (*degrees.values(), _whole(row, "dp")))
     tp, pp, cp, ep = (degrees[k] or 1 for k in ("tp", "pp", "cp", "ep"))
-    accelerators = _accelerators(row, tp * pp * cp)
+    accelerators = _accelerators(row, tp * pp * cp, assumed)
     sequence = _whole(row, "seq")
     if sequence is None:
         sequence = model.sequence or 8192
@@ -258,7 +286,7 @@ def _setup(
         replicas = re.search(r"(\d+)-way data parallel", low)
         dp = int(replicas[1]) if replicas else None
         return _searched(base, model, hw, global_batch, recompute, dp, constants), False, tuple(assumed)
-    virtual = _virtual(conditions, model, pp)
+    virtual = _virtual(conditions, model, pp, unfused)
     schedule = "interleaved" if virtual > 1 else "1f1b"
     setup = replace(base, tp=tp, pp=pp, cp=cp, ep=1, virtual=virtual, schedule=schedule)
     setup = replace(setup, ep=min(ep, setup.tp * setup.cp * setup.dp))
@@ -273,13 +301,16 @@ def _setup(
     return setup, global_batch is not None and sequence is not None, tuple(assumed)
 
 
-def _accelerators(row: Mapping[str, str], replica: int) -> int:
+def _accelerators(row: Mapping[str, str], replica: int, assumed: list[str]) -> int:
     count, dp = _whole(row, "n_accelerators"), _whole(row, "dp")
     if count is not None:
-        return count if count >= replica else replica
+        return max(count, replica)
     if dp is not None:
         return dp * replica
-    raise RowError("neither n_accelerators nor dp is given")
+    if _text(row, "metric") not in RATE_METRICS:
+        raise RowError("neither n_accelerators nor dp is given")
+    assumed.append(f"{DEFAULT_ACCELERATORS} accelerators")
+    return max(DEFAULT_ACCELERATORS, replica)
 
 
 def _searched(
@@ -291,13 +322,21 @@ def _searched(
     dp: int | None,
     constants: TrainingConstants | None,
 ) -> TrainingSetup:
-    if hw.vendor == "google":
-        flat = _flat(base, model, hw, global_batch, recompute)
-        if flat is not None:
-            return flat
-    if global_batch is None:
-        base = replace(base, global_batch=base.accelerators * max(1.0, DEFAULT_RANK_TOKENS // base.sequence))
-    return best_layout(model, hw, base, recompute=recompute, constants=constants, dp=dp)
+    key = (model, hw.name, base, global_batch, recompute, dp)
+    if constants is None and key in _SEARCHED:
+        return _SEARCHED[key]
+    found = _flat(base, model, hw, global_batch, recompute) if hw.vendor == "google" else None
+    if found is None:
+        if global_batch is None:
+            base = replace(base, global_batch=base.accelerators * max(1.0, DEFAULT_RANK_TOKENS // base.sequence))
+        found = best_layout(model, hw, base, recompute=recompute, constants=constants, dp=dp)
+    if constants is None:
+        _SEARCHED[key] = found
+    return found
+
+
+#: Layouts already searched with the shipped constants; rows come in groups of one set-up.
+_SEARCHED: dict[tuple[object, ...], TrainingSetup] = {}
 
 
 def _flat(

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
-__all__ = ["FORMATS", "RECOMPUTE", "SCHEDULES", "SHARDING", "SetupError", "TrainingSetup", "bubble_fraction"]
+__all__ = [
+    "FORMATS",
+    "RECOMPUTE",
+    "SCHEDULES",
+    "SHARDING",
+    "NetworkLevel",
+    "SetupError",
+    "TrainingSetup",
+    "bubble_fraction",
+    "fat_tree",
+]
 
 #: Training formats: (format of the linear layers' peak, bytes of an activation in a matmul, scale or cast passes).
 FORMATS: dict[str, tuple[str, float]] = {
@@ -23,6 +35,41 @@ SCHEDULES = ("1f1b", "interleaved", "zero_bubble")
 
 class SetupError(ValueError):
     """A layout that cannot be: the message names the field, the value and the rule."""
+
+
+@dataclass(frozen=True)
+class NetworkLevel:
+    """One level of a network beyond the scale-up domain: what an accelerator can send to any of so many neighbours."""
+
+    accelerators: float
+    bytes_per_s: float
+
+
+def fat_tree(
+    port_bytes_per_s: float,
+    reach: Sequence[float],
+    oversubscription: Sequence[float],
+    site_bytes_per_s: float | None = None,
+) -> tuple[NetworkLevel, ...]:
+    """Levels of a fat tree (rail, pod, core): level i reaches `reach[i]` accelerators at port rate / oversubscription.
+
+    `site_bytes_per_s` adds a last level: what an accelerator gets of the links between sites.
+
+    >>> [level.bytes_per_s for level in fat_tree(50e9, (256, 4096, 65536), (1, 1, 4))]
+    [50000000000.0, 50000000000.0, 12500000000.0]
+
+    Raises:
+        SetupError: for lists of different length, a reach that does not grow, or an oversubscription below one.
+    """
+    growing = all(a < b for a, b in pairwise(reach))
+    if len(reach) != len(oversubscription) or not growing or min(oversubscription, default=0) < 1:
+        raise SetupError(
+            f"reach {reach!r} must grow, with one oversubscription (at least 1) a level: {oversubscription!r}"
+        )
+    levels = [NetworkLevel(r, port_bytes_per_s / o) for r, o in zip(reach, oversubscription, strict=True)]
+    if site_bytes_per_s is not None:
+        levels.append(NetworkLevel(float("inf"), site_bytes_per_s))
+    return tuple(levels)
 
 
 @dataclass(frozen=True)
@@ -55,6 +102,7 @@ class TrainingSetup:
     balanced_stages: bool = True
     adapters_only: bool = False
     internode_bytes_per_s: float = 0.0
+    network: tuple[NetworkLevel, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("accelerators", "sequence", "global_batch", "micro_batch", "tp", "pp", "cp", "ep", "virtual"):
@@ -83,6 +131,15 @@ class TrainingSetup:
         1
         """
         return self.accelerators // (self.tp * self.pp * self.cp)
+
+    def outside_bytes_per_s(self, default: float, span: float) -> float:
+        """Bytes/s of one accelerator to a group that spans so many: by network level, else as set, else of the part."""
+        for level in self.network:
+            if span <= level.accelerators:
+                return level.bytes_per_s
+        if self.network:
+            return self.network[-1].bytes_per_s
+        return self.internode_bytes_per_s or default
 
     @property
     def microbatches(self) -> float:
