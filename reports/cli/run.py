@@ -47,7 +47,7 @@ def run_verb(scenario: str, sets: Sequence[str], out: Path | None, report: Path 
     """Solve, cost and store; print the answer, or the JSON object."""
     from scenarios.runner import run
 
-    done = run(scenario, parse_sets(sets), out, progress=_say)
+    done = run(scenario, parse_sets(sets), out, study=report is not None, progress=_say)
     if as_json:
         print_json(done.json())
     else:
@@ -91,10 +91,10 @@ def _say(text: str) -> None:
 
 
 def print_answer(run: Run) -> None:
-    """The five-line answer, and where the run is."""
-    from reports.answer_text import answer_lines
+    """The five-line answer within 80 columns, and where the run is."""
+    from reports.answer_text import terminal_lines
 
-    for line in answer_lines(run):
-        print(f"{line.label} {line.text}")
+    for line in terminal_lines(run):
+        print(line)
     if run.folder is not None:
         print(f"run: {run.folder}")

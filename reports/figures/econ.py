@@ -2,145 +2,181 @@
 
 from __future__ import annotations
 
+import textwrap
+from typing import Any
+
 import pandas as pd
 
-from reports.figures.style import FigureCard, colour_of, drawing, svg_text
+from reports.figures.style import INK, FigureCard, colour_of, drawing, svg_text
+from reports.wording import plain
 
 __all__ = ["cost_front", "cost_waterfall", "headline_tornado", "others_compared"]
 
+WIDTH = 9.2
+LINES = ("-", "--", "-.", ":")
+MARKS = ("o", "s", "^", "D")
+
 
 def cost_waterfall(parts: pd.DataFrame, total_name: str, subtitle: str) -> FigureCard:
-    """Parts of a cost that sum to the total, in causal order.
+    """Parts of a cost in causal order, a subtotal where one is marked, and the total.
 
-    `parts`: columns part, value (USD per sold GPU-hour), in order; their sum is the last bar.
+    `parts`: columns part, value (USD per sold GPU-hour), kind ("part" or "subtotal"); the parts sum to the last bar.
     """
-    total = float(parts["value"].sum())
-    with drawing(9.2, 0.9 + 0.27 * (len(parts) + 1)) as (figure, axes):
+    total = float(parts.loc[parts["kind"] == "part", "value"].sum())
+    largest = parts[parts["kind"] == "part"].sort_values("value", ascending=False).iloc[0]
+    with drawing(WIDTH, 0.7 + 0.29 * (len(parts) + 1)) as (figure, axes):
         left = 0.0
-        for row, value in enumerate(parts["value"]):
-            axes.barh(
-                row, value, left=left, color="#6699CC" if value >= 0 else "#CC6677", edgecolor="#333333", linewidth=0.4
-            )
-            axes.text(max(left, left + value) + 0.012 * total, row, f"{value:.3f}", va="center", fontsize=7.5)
+        for row, (value, kind) in enumerate(zip(parts["value"], parts["kind"], strict=True)):
+            if kind == "subtotal":
+                _bar(axes, row, 0.0, float(value), "#999999", total, bold=True)
+                continue
+            colour = "#CC6677" if parts["part"].iloc[row].startswith("Scarcity") else "#6699CC"
+            _bar(axes, row, left, float(value), colour, total)
             left += float(value)
-        axes.barh(len(parts), total, color="#777777", edgecolor="#333333", linewidth=0.4)
-        axes.text(total * 1.012, len(parts), f"{total:.2f}", va="center", fontsize=8, fontweight="bold")
-        axes.set_yticks(range(len(parts) + 1), [*parts["part"], total_name], fontsize=8)
+        _bar(axes, len(parts), 0.0, total, "#666666", total, bold=True)
+        axes.set_yticks(range(len(parts) + 1), [*parts["part"], total_name], fontsize=8.5)
         axes.invert_yaxis()
         axes.set_xlim(0, total * 1.12)
+        axes.tick_params(axis="y", length=0)
+        axes.grid(axis="x", color="#e6e6e6", linewidth=0.6)
         axes.set_xlabel("USD per sold GPU-hour")
         svg = svg_text(figure)
-    largest = parts.loc[parts["value"].idxmax()]
-    headline = f"{largest['part']} is {100 * largest['value'] / total:.0f} % of {total:.2f} USD an hour"
+    headline = f"{largest['part']}: {100 * largest['value'] / total:.0f} % of {plain(total)} USD an hour"
     return FigureCard(
         "cost_waterfall",
         headline,
-        f"Owner cost, USD per sold GPU-hour; {subtitle}",
-        f"Waterfall. {headline}.",
+        f"Owner cost and scarcity, USD per sold GPU-hour; bars add up to the total; {subtitle}",
+        f"Waterfall of cost parts. {headline}.",
         svg,
         parts,
     )
 
 
-def cost_front(points: pd.DataFrame, subtitle: str) -> FigureCard:
+def _bar(axes: Any, row: int, left: float, value: float, colour: str, total: float, bold: bool = False) -> None:
+    axes.barh(row, value, left=left, color=colour, edgecolor="#333333", linewidth=0.4, height=0.72)
+    weight = "bold" if bold else "normal"
+    axes.text(max(left, left + value) + 0.01 * total, row, f"{value:.2f}", va="center", fontsize=8, fontweight=weight)
+
+
+def cost_front(points: pd.DataFrame, subtitle: str, titles: dict[str, str] | None = None) -> FigureCard:
     """Cost of a million output tokens against the speed that one user sees; bands are the engine's 90 % band.
 
-    `points`: columns model, sku, tokens_per_s_per_user, usd_per_mtoken, low, high, concurrency.
+    `points`: columns model, sku, tokens_per_s_per_user, usd_per_mtoken, low, high.
     """
-    models = list(dict.fromkeys(points["model"]))
-    with drawing(9.2, 3.3, nrows=1, ncols=max(1, len(models)), sharey=True, squeeze=False) as (figure, panels):
+    names = titles or {}
+    models, skus = list(dict.fromkeys(points["model"])), list(dict.fromkeys(points["sku"]))
+    with drawing(WIDTH, 3.6, nrows=1, ncols=max(1, len(models)), sharey=True, squeeze=False) as (figure, panels):
         for panel, model in zip(panels[0], models, strict=True):
-            for sku, line in points[points["model"] == model].groupby("sku", sort=False):
-                line = line.sort_values("tokens_per_s_per_user")
-                colour = colour_of(str(sku))
-                panel.fill_between(
-                    line["tokens_per_s_per_user"], line["low"], line["high"], color=colour, alpha=0.12, linewidth=0
-                )
-                panel.plot(
-                    line["tokens_per_s_per_user"],
-                    line["usd_per_mtoken"],
-                    marker="o",
-                    markerfacecolor="white",
-                    markersize=4,
-                    color=colour,
-                    label=str(sku),
-                    linewidth=1.4,
-                )
+            for k, sku in enumerate(skus):
+                line = points[(points["model"] == model) & (points["sku"] == sku)]
+                _front_line(panel, line.sort_values("tokens_per_s_per_user"), names.get(sku, sku), colour_of(sku), k)
             panel.set_xscale("log")
             panel.set_yscale("log")
-            panel.set_title(model)
-            panel.set_xlabel("output tokens/s a user sees")
+            panel.set_title(names.get(model, model), fontweight="bold")
+            panel.set_xlabel("output tokens/s one user sees")
+            panel.grid(color="#ececec", linewidth=0.6)
+            for axis in (panel.xaxis, panel.yaxis):
+                axis.set_major_formatter(lambda x, _: f"{x:g}")
+                axis.set_minor_formatter("")
         panels[0, 0].set_ylabel("USD per million output tokens")
-        panels[0, -1].legend(fontsize=7, frameon=False)
+        handles, labels = panels[0, 0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=len(skus), frameon=False, fontsize=8.5)
         svg = svg_text(figure)
-    best = points.loc[points["usd_per_mtoken"].idxmin()]
-    headline = f"Cheapest point: {best['model']} on {best['sku']} at {best['usd_per_mtoken']:.2f} USD/Mtoken output"
+    first = points[points["model"] == models[0]] if models else points
+    cheap, fast = first.loc[first["usd_per_mtoken"].idxmin()], first.loc[first["tokens_per_s_per_user"].idxmax()]
+    ratio = fast["usd_per_mtoken"] / cheap["usd_per_mtoken"]
+    headline = f"{names.get(models[0], models[0])}: the fastest point costs {ratio:.0f} times the cheapest"
     return FigureCard(
         "cost_front",
         headline,
-        f"Predicted (hollow) with 90 % band; {subtitle}",
-        f"Curves of cost against speed. {headline}.",
+        f"Predicted points (hollow) with the 90 % band of the engine; output tokens' share of the spending; {subtitle}",
+        f"Curves of cost per million output tokens against speed, one panel a model. {headline}.",
         svg,
         points,
     )
 
 
+def _front_line(panel: Any, line: pd.DataFrame, label: str, colour: str, k: int) -> None:
+    x = line["tokens_per_s_per_user"]
+    panel.fill_between(x, line["low"], line["high"], color=colour, alpha=0.10, linewidth=0)
+    style = {"markerfacecolor": "white", "markersize": 4.5, "linewidth": 1.5, "linestyle": LINES[k % 4]}
+    panel.plot(x, line["usd_per_mtoken"], marker=MARKS[k % 4], color=colour, label=label, **style)
+
+
 def headline_tornado(table: pd.DataFrame, base: float, unit: str, subtitle: str, top: int = 12) -> FigureCard:
-    """Swing of the headline over the stated range of each input, sorted, at most `top` bars.
+    """The headline at both ends of each input's range, largest swing first, at most `top` bars.
 
     `table`: columns title, at_low, at_high (headline), low_input, high_input.
     """
     t = table.assign(swing=(table["at_high"] - table["at_low"]).abs()).sort_values("swing", ascending=False).head(top)
-    with drawing(9.2, 0.9 + 0.3 * max(1, len(t))) as (figure, axes):
+    with drawing(WIDTH, 0.8 + 0.36 * max(1, len(t))) as (figure, axes):
         for row, r in enumerate(t.itertuples()):
-            for end, label, colour in ((r.at_low, r.low_input, "#6699CC"), (r.at_high, r.high_input, "#CC6677")):
-                axes.barh(row, end - base, left=base, color=colour, height=0.7, edgecolor="#333333", linewidth=0.3)
-                axes.annotate(
-                    f"{label:.4g}",
-                    (end, row),
-                    xytext=(4 if end >= base else -4, 0),
-                    textcoords="offset points",
-                    ha="left" if end >= base else "right",
-                    va="center",
-                    fontsize=6.5,
-                )
-        axes.axvline(base, color="#333333", linewidth=0.8)
-        axes.set_yticks(range(len(t)), list(t["title"]), fontsize=7.5)
+            _tornado_row(axes, row, r, base)
+        axes.axvline(base, color="#333333", linewidth=0.9)
+        axes.set_yticks(range(len(t)), [_wrapped(x) for x in t["title"]], fontsize=8)
         axes.invert_yaxis()
-        axes.margins(x=0.12)
-        axes.set_xlabel(unit)
+        axes.margins(x=0.14)
+        axes.tick_params(axis="y", length=0)
+        axes.grid(axis="x", color="#e6e6e6", linewidth=0.6)
+        axes.set_xlabel(f"{unit} (line: {plain(base)})")
         svg = svg_text(figure)
-    headline = f"{t['title'].iloc[0]} moves the headline most" if len(t) else "No input has a stated range"
+    headline = _tornado_headline(t, base)
     return FigureCard(
         "tornado",
         headline,
-        f"Input values at the bar ends; blue: low, red: high; {subtitle}",
+        f"Each weak input moved alone; its values at the bar ends; blue: low end of the input, red: high end; {subtitle}",
         f"Ranked bars. {headline}.",
         svg,
         t.drop(columns="swing"),
     )
 
 
+def _tornado_headline(t: pd.DataFrame, base: float) -> str:
+    if not len(t):
+        return "No input has a stated range"
+    first = t.iloc[0]
+    low, high = sorted((first["at_low"], first["at_high"]))
+    name = str(first["title"]).partition(":")[0]
+    return f"{name} power alone: {plain(low, 2)} to {plain(high, 2)} million" if "power" in first["title"] else (
+        f"{name} alone: {plain(low, 2)} to {plain(high, 2)} million"
+    )
+
+
+def _wrapped(text: str) -> str:
+    return "\n".join(textwrap.wrap(text, 44)[:2])
+
+
+def _tornado_row(axes: Any, row: int, r: Any, base: float) -> None:
+    same_side = (r.at_low - base) * (r.at_high - base) > 0
+    for end, label, colour, k in ((r.at_low, r.low_input, "#6699CC", 0), (r.at_high, r.high_input, "#CC6677", 1)):
+        offset = (0.18 if k else -0.18) if same_side else 0.0
+        height = 0.34 if same_side else 0.7
+        axes.barh(row + offset, end - base, left=base, color=colour, height=height, edgecolor="#333333", linewidth=0.3)
+        right = end >= base
+        spot = {"xytext": (4 if right else -4, 0), "ha": "left" if right else "right"}
+        axes.annotate(plain(label), (end, row + offset), textcoords="offset points", va="center", fontsize=7, color=INK, **spot)
+
+
 def others_compared(table: pd.DataFrame, subtitle: str) -> FigureCard:
     """Our finished units beside an outside estimate with its interval, million a year.
 
-    `table`: columns group, year, ours, theirs, low, high (accelerators).
+    `table`: columns label, year, ours, theirs, low, high (accelerators).
     """
     t = table.reset_index(drop=True)
-    with drawing(9.2, 0.9 + 0.32 * len(t)) as (figure, axes):
+    with drawing(WIDTH, 0.8 + 0.33 * len(t)) as (figure, axes):
         for row, r in enumerate(t.itertuples()):
-            axes.plot(
-                [r.low / 1e6, r.high / 1e6], [row, row], color="#777777", linewidth=3, solid_capstyle="butt", alpha=0.6
-            )
-            axes.plot(r.theirs / 1e6, row, marker="|", color="#333333", markersize=10)
-            axes.plot(r.ours / 1e6, row, marker="D", color="#882255", markersize=5)
-        axes.set_yticks(range(len(t)), [f"{r.group} {r.year}" for r in t.itertuples()], fontsize=8)
+            axes.plot([r.low / 1e6, r.high / 1e6], [row, row], color="#777777", linewidth=4, solid_capstyle="butt", alpha=0.55)
+            axes.plot(r.theirs / 1e6, row, marker="|", color="#333333", markersize=11, markeredgewidth=1.6)
+            axes.plot(max(r.ours, 0) / 1e6, row, marker="D", color="#882255", markersize=6, clip_on=False)
+        axes.set_yticks(range(len(t)), [f"{r.label} {r.year}" for r in t.itertuples()], fontsize=8.5)
         axes.invert_yaxis()
         axes.set_xlim(left=0)
-        axes.set_xlabel("million accelerators a year (diamond: this run; bar: outside estimate, 90 % interval)")
+        axes.tick_params(axis="y", length=0)
+        axes.grid(axis="x", color="#e6e6e6", linewidth=0.6)
+        axes.set_xlabel("million accelerators finished a year (diamond: this run; tick and bar: Epoch AI, 90 % interval)")
         svg = svg_text(figure)
     inside = int(((t["ours"] >= t["low"]) & (t["ours"] <= t["high"])).sum())
     headline = f"{inside} of {len(t)} yearly totals lie inside the outside interval"
     return FigureCard(
-        "others", headline, f"Outcomes, never inputs; {subtitle}", f"Dots and intervals. {headline}.", svg, t
+        "others", headline, f"Outcomes, never inputs; {subtitle}", f"Dots and intervals by designer and year. {headline}.", svg, t
     )

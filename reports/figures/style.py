@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,11 +12,12 @@ from typing import Any
 
 import pandas as pd
 
-__all__ = ["STAGE_COLOURS", "STAGE_ORDER", "STAGE_TITLES", "FigureCard", "colour_of", "drawing", "svg_text"]
+__all__ = ["INK", "STAGE_COLOURS", "STAGE_ORDER", "STAGE_TITLES", "FigureCard", "colour_of", "drawing", "on", "period_ticks", "svg_text"]
 
+INK = "#1a1a1a"
 STAGE_ORDER = ("fab", "hbm", "packaging", "test", "server", "rack", "power", "datacenter")
 STAGE_TITLES = {
-    "fab": "Wafers", "hbm": "HBM", "packaging": "Packaging", "test": "Final test", "server": "Servers",
+    "fab": "Wafers", "hbm": "HBM memory", "packaging": "Packaging", "test": "Final test", "server": "Servers",
     "rack": "Racks", "power": "Power", "datacenter": "Data centers",
 }  # fmt: skip
 #: Tol's muted scheme: distinct in grey order and under the common colour-vision deficiencies.
@@ -43,6 +45,14 @@ class FigureCard:
     svg: str
     data: pd.DataFrame
 
+    @property
+    def inline_svg(self) -> str:
+        """The drawing with ids of its own, so that several can stand in one page."""
+        mark = f"{self.id}-"
+        text = re.sub(r'\bid="', f'id="{mark}', self.svg)
+        text = re.sub(r'href="#', f'href="#{mark}', text)
+        return re.sub(r"url\(#", f"url(#{mark}", text)
+
     def save(self, folder: Path) -> list[Path]:
         """Write the drawing as SVG and its data as CSV; returns the paths."""
         folder.mkdir(parents=True, exist_ok=True)
@@ -59,6 +69,18 @@ def colour_of(name: str) -> str:
     return _FIXED.get(name, _PALETTE[sum(map(ord, name)) % len(_PALETTE)])
 
 
+def on(colour: str) -> str:
+    """Black or white, whichever reads better on a colour (relative luminance of WCAG).
+
+    >>> on("#332288"), on("#DDCC77")
+    ('white', '#1a1a1a')
+    """
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return "white" if luminance < 0.22 else INK
+
+
 @contextmanager
 def drawing(width_in: float, height_in: float, **subplots: Any) -> Iterator[tuple[Any, Any]]:
     """A matplotlib figure and its axes in the house style, closed at the end."""
@@ -70,8 +92,8 @@ def drawing(width_in: float, height_in: float, **subplots: Any) -> Iterator[tupl
     rc = {
         "font.family": "sans-serif", "font.size": 9, "axes.spines.top": False, "axes.spines.right": False,
         "axes.grid": False, "svg.fonttype": "none", "svg.hashsalt": "wafer2token", "axes.titlesize": 9,
-        "axes.titlelocation": "left", "axes.labelcolor": "#333333", "text.color": "#1a1a1a",
-        "xtick.color": "#444444", "ytick.color": "#444444", "axes.edgecolor": "#888888",
+        "axes.titlelocation": "left", "axes.labelcolor": "#333333", "text.color": INK, "hatch.linewidth": 0.4,
+        "xtick.color": "#444444", "ytick.color": "#444444", "axes.edgecolor": "#888888", "axes.axisbelow": True,
     }  # fmt: skip
     with mpl.rc_context(rc):
         figure, axes = plt.subplots(figsize=(width_in, height_in), layout="constrained", **subplots)
@@ -82,8 +104,24 @@ def drawing(width_in: float, height_in: float, **subplots: Any) -> Iterator[tupl
 
 
 def svg_text(figure: Any) -> str:
-    """The drawing as an SVG element without prolog, dates or random ids."""
+    """The drawing as an SVG element that scales, without prolog, metadata, dates, or sizes in points."""
     buffer = io.StringIO()
-    figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
     text = buffer.getvalue()
-    return text[text.index("<svg") :]
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    return re.sub(r' (?:width|height)="[\d.]+pt"', "", text, count=2)
+
+
+def period_ticks(axes: Any, periods: list[str], every: int = 1, offset: float = 0.0) -> None:
+    """Quarter labels on the x axis, the year under its first shown quarter.
+
+    `offset`: where a period's middle lies from its number.
+    """
+    labels, year = [], ""
+    for period in periods[::every]:
+        head, _, tail = period.partition("-")
+        labels.append(f"{tail}\n{head}" if head != year else tail)
+        year = head
+    axes.set_xticks([i + offset for i in range(0, len(periods), every)], labels, fontsize=7.5)
+    axes.tick_params(axis="x", length=0)

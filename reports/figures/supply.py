@@ -2,224 +2,195 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 
-from reports.figures.style import STAGE_COLOURS, STAGE_ORDER, STAGE_TITLES, FigureCard, colour_of, drawing, svg_text
+from reports.figures.style import (
+    INK,
+    STAGE_COLOURS,
+    STAGE_ORDER,
+    STAGE_TITLES,
+    FigureCard,
+    colour_of,
+    drawing,
+    on,
+    period_ticks,
+    svg_text,
+)
 
-__all__ = ["accelerator_stack", "binding_timeline", "bottleneck_prices", "power_limits", "utilisation_map"]
+__all__ = ["accelerator_stack", "binding_timeline", "bottleneck_prices", "potentials", "power_limits", "utilisation_map"]
+
+WIDTH = 9.2
+SEEN = 0.005
 
 
 def binding_timeline(binding: pd.DataFrame, periods: list[str], subtitle: str) -> FigureCard:
     """Stages in chain order x periods; a filled cell binds, the figure in it is its share of all rent in the period.
 
-    `binding`: columns period, stage, resource, rent (price x limit, any one money unit).
+    `binding`: columns period, stage, rent (price x limit, any one unit).
     """
-    rent = (
-        binding.groupby(["stage", "period"])["rent"]
-        .sum()
-        .unstack(fill_value=0.0)
-        .reindex(columns=periods, fill_value=0.0)
-    )
-    stages = [s for s in STAGE_ORDER if s in STAGE_TITLES and s != "datacenter"]
+    rent = binding.groupby(["stage", "period"])["rent"].sum().unstack(fill_value=0.0)
+    rent = rent.reindex(columns=periods, fill_value=0.0)
+    stages = [s for s in STAGE_ORDER if s != "datacenter"] + [s for s in rent.index if s not in STAGE_ORDER]
     share = (rent / rent.sum().where(rent.sum() > 0)).reindex(stages).fillna(0.0)
-    with drawing(9.2, 2.9) as (figure, axes):
+    with drawing(WIDTH, 0.75 + 0.29 * len(stages)) as (figure, axes):
         for row, stage in enumerate(stages):
             for column, period in enumerate(periods):
-                value = share.loc[stage, period]
-                face = STAGE_COLOURS[stage] if value > 0.005 else "#f2f2f2"
-                axes.add_patch(_cell(column, row, face, 0.35 + 0.65 * value if value > 0.005 else 1.0))
-                if value > 0.005:
-                    axes.text(
-                        column + 0.5,
-                        row + 0.5,
-                        f"{100 * value:.0f}",
-                        ha="center",
-                        va="center",
-                        fontsize=7,
-                        color="white" if value > 0.35 else "#1a1a1a",
-                    )
-        _grid_axes(axes, periods, [STAGE_TITLES[s] for s in stages])
+                _share_cell(axes, column, row, float(share.loc[stage, period]), STAGE_COLOURS.get(stage, "#777777"))
+        _grid_axes(axes, periods, [STAGE_TITLES.get(s, s) for s in stages])
         svg = svg_text(figure)
-    leaders = [(str(share[p].idxmax()), p) for p in periods if share[p].max() > 0]
-    headline = _leaders_in_words(leaders)
     data = share.T.reset_index().melt("period", var_name="stage", value_name="share_of_rent")
+    headline = _timeline_headline(share, periods)
     return FigureCard(
         "binding_timeline",
         headline,
-        f"Share of all scarcity rent by stage, percent; {subtitle}",
-        f"Grid of stages by period. {headline}.",
+        f"Share of each period's scarcity value by stage, percent; grey: not scarce; {subtitle}",
+        f"Grid of stages by period, share of scarcity value in each cell. {headline}.",
         svg,
         data,
     )
 
 
-def _cell(column: int, row: int, face: str, alpha: float) -> object:
+def _share_cell(axes: Any, column: int, row: int, value: float, colour: str) -> None:
+    from matplotlib.colors import to_hex, to_rgb
     from matplotlib.patches import Rectangle
 
-    return Rectangle(
-        (column + 0.03, row + 0.05), 0.94, 0.9, facecolor=face, alpha=alpha, edgecolor="#666666", linewidth=0.4
-    )
+    mix = 0.25 + 0.75 * value
+    face = "#f0f0f0" if value <= SEEN else to_hex([1 - mix * (1 - c) for c in to_rgb(colour)])
+    axes.add_patch(Rectangle((column + 0.03, row + 0.05), 0.94, 0.9, facecolor=face, edgecolor="none"))
+    if value > SEEN:
+        _cell_text(axes, column, row, f"{100 * value:.0f}", on(face), bold=value > 0.5)
 
 
-def _grid_axes(axes: object, periods: list[str], names: list[str]) -> None:
-    a: object = axes
-    a.set_xlim(0, len(periods))  # type: ignore[attr-defined]
-    a.set_ylim(len(names), 0)  # type: ignore[attr-defined]
-    a.set_xticks([i + 0.5 for i in range(len(periods))], _short(periods), fontsize=7)  # type: ignore[attr-defined]
-    a.set_yticks([i + 0.5 for i in range(len(names))], names, fontsize=8)  # type: ignore[attr-defined]
-    a.tick_params(length=0)  # type: ignore[attr-defined]
+def _cell_text(axes: Any, column: int, row: int, text: str, colour: str, bold: bool = False) -> None:
+    weight = "bold" if bold else "normal"
+    axes.text(column + 0.5, row + 0.52, text, ha="center", va="center", fontsize=7.5, color=colour, fontweight=weight)
+
+
+def _grid_axes(axes: Any, periods: list[str], names: list[str]) -> None:
+    axes.set_xlim(0, len(periods))
+    axes.set_ylim(len(names), 0)
+    period_ticks(axes, periods, offset=0.5)
+    axes.set_yticks([i + 0.5 for i in range(len(names))], names, fontsize=8.5)
+    axes.tick_params(length=0)
     for side in ("left", "bottom"):
-        a.spines[side].set_visible(False)  # type: ignore[attr-defined]
+        axes.spines[side].set_visible(False)
 
 
-def _short(periods: list[str]) -> list[str]:
-    """2024-Q1 as Q1 with the year under the first quarter.
-
-    >>> _short(["2024-Q4", "2025-Q1"])
-    ['Q4\\n2024', 'Q1\\n2025']
-    """
-    out, year = [], ""
-    for period in periods:
-        head, _, tail = period.partition("-")
-        out.append(f"{tail}\n{head}" if head != year else tail)
-        year = head
-    return out
-
-
-def _leaders_in_words(leaders: list[tuple[str, str]]) -> str:
-    """[("hbm", "2024-Q1"), ("hbm", "2024-Q2"), ("power", "2024-Q3")] as a sentence."""
-    if not leaders:
+def _timeline_headline(share: pd.DataFrame, periods: list[str]) -> str:
+    """The last lasting leader and since when, in at most ten words."""
+    leaders = [str(share[p].idxmax()) if share[p].max() > SEEN else "" for p in periods]
+    if not any(leaders):
         return "Nothing binds"
-    runs: list[list[str]] = []
-    for stage, period in leaders:
-        if runs and runs[-1][0] == stage:
-            runs[-1][2] = period
-        else:
-            runs.append([stage, period, period])
-    runs.sort(key=lambda r: r[1])
-    words = [f"{STAGE_TITLES.get(s, s)} {a}" + (f" to {b}" if a != b else "") for s, a, b in runs]
-    return "Costliest limit: " + ", then ".join(words[:4])
+    last = next(s for s in reversed(leaders) if s)
+    start = len(leaders)
+    while start and leaders[start - 1] in (last, ""):
+        start -= 1
+    name = STAGE_TITLES.get(last, last)
+    if start == 0:
+        return f"{name} is the costliest limit throughout"
+    before = STAGE_TITLES.get(leaders[start - 1], leaders[start - 1])
+    return f"{name} is the costliest limit from {periods[start]}, before it {before}"
 
 
 def utilisation_map(table: pd.DataFrame, periods: list[str], subtitle: str) -> FigureCard:
-    """Resources x periods, 0-100 % of stated capacity; binding cells are outlined.
+    """Resources x periods, 0-100 % of stated capacity; cells that bind are outlined.
 
     `table`: columns resource, title, stage, period, utilisation (fraction or missing), binds (bool).
     """
     order = {s: i for i, s in enumerate(STAGE_ORDER)}
-    names = (
-        table.drop_duplicates("resource").assign(rank=lambda d: d["stage"].map(order)).sort_values(["rank", "resource"])
-    )
-    grid = table.pivot_table(index="resource", columns="period", values="utilisation").reindex(
-        index=names["resource"], columns=periods
-    )
+    names = table.drop_duplicates("resource").assign(rank=lambda d: d["stage"].map(order).fillna(99))
+    names = names.sort_values(["rank", "title"])
+    grid = table.pivot_table(index="resource", columns="period", values="utilisation")
+    grid = grid.reindex(index=names["resource"], columns=periods)
     binds = set(zip(table.loc[table["binds"], "resource"], table.loc[table["binds"], "period"], strict=True))
-    with drawing(9.2, 0.9 + 0.27 * len(grid)) as (figure, axes):
-        import matplotlib as mpl
-        from matplotlib.patches import Rectangle
-
-        shades = mpl.colormaps["cividis_r"]
+    with drawing(WIDTH, 0.75 + 0.27 * len(grid)) as (figure, axes):
         for row, resource in enumerate(grid.index):
             for column, period in enumerate(periods):
-                value = grid.loc[resource, period]
-                missing = pd.isna(value)
-                face = "#ffffff" if missing else shades(0.05 + 0.85 * min(1.0, float(value)))
-                axes.add_patch(
-                    Rectangle(
-                        (column + 0.03, row + 0.05),
-                        0.94,
-                        0.9,
-                        facecolor=face,
-                        hatch="////" if missing else None,
-                        edgecolor="#cccccc" if missing else "none",
-                    )
-                )
-                if not missing:
-                    dark = 0.05 + 0.85 * float(value) > 0.55
-                    axes.text(
-                        column + 0.5,
-                        row + 0.5,
-                        f"{100 * value:.0f}",
-                        ha="center",
-                        va="center",
-                        fontsize=6.5,
-                        color="white" if dark else "#1a1a1a",
-                    )
-                if (resource, period) in binds:
-                    axes.add_patch(
-                        Rectangle(
-                            (column + 0.06, row + 0.08), 0.88, 0.84, fill=False, edgecolor="#CC3311", linewidth=1.6
-                        )
-                    )
+                _use_cell(axes, column, row, grid.loc[resource, period], (resource, period) in binds)
         _grid_axes(axes, periods, list(names["title"]))
         svg = svg_text(figure)
-    full = grid.mean(axis=1).idxmax()
-    headline = f"{dict(zip(names['resource'], names['title'], strict=True))[full]} is fullest on average"
+    titles = dict(zip(names["resource"], names["title"], strict=True))
+    headline = f"{titles[grid.mean(axis=1).idxmax()]}: fullest on average" if grid.notna().any().any() else "No use"
     return FigureCard(
         "utilisation",
         headline,
-        f"Use of each limit, percent of capacity; red outline: the limit has a price; hatched: no capacity; {subtitle}",
-        f"Heat map of utilisation by resource and period. {headline}.",
+        "Use of each limit, percent of stated capacity; red outline: one more unit is worth something; hatched: no capacity. "
+        f"Full is not the same as scarce; {subtitle}",
+        f"Heat map of utilisation by limit and period, 0 to 100 percent. {headline}.",
         svg,
         table[["resource", "stage", "period", "utilisation", "binds"]],
     )
 
 
-def accelerator_stack(table: pd.DataFrame, periods: list[str], subtitle: str, top: int = 6) -> FigureCard:
-    """Finished and energised accelerators by product in two panels, thousands a period.
+def _use_cell(axes: Any, column: int, row: int, value: Any, binds: bool) -> None:
+    import matplotlib as mpl
+    from matplotlib.colors import to_hex
+    from matplotlib.patches import Rectangle
+
+    missing = bool(pd.isna(value))
+    face = "#ffffff" if missing else to_hex(mpl.colormaps["Blues"](0.02 + 0.8 * min(1.0, float(value))))
+    line: dict[str, Any] = {"hatch": "//////", "edgecolor": "#cccccc", "linewidth": 0} if missing else {"edgecolor": "none"}
+    axes.add_patch(Rectangle((column + 0.03, row + 0.05), 0.94, 0.9, facecolor=face, **line))
+    if not missing:
+        _cell_text(axes, column, row, f"{100 * float(value):.0f}", on(face), bold=binds)
+    if binds:
+        spot = Rectangle((column + 0.07, row + 0.1), 0.86, 0.8, fill=False, edgecolor="#CC3311", linewidth=1.6)
+        axes.add_patch(spot)
+
+
+def accelerator_stack(
+    table: pd.DataFrame, periods: list[str], subtitle: str, titles: dict[str, str] | None = None, top: int = 7
+) -> FigureCard:
+    """Finished and energised accelerators by product in two panels on one scale, thousands a period.
 
     `table`: columns period, sku, quantity ("finished" or "energised"), value (accelerators).
     """
+    names = titles or {}
     total = table[table["quantity"] == "finished"].groupby("sku")["value"].sum().sort_values(ascending=False)
     kept = list(total.index[:top])
     data = table.assign(sku=table["sku"].where(table["sku"].isin(kept), "other"))
     data = data.groupby(["quantity", "period", "sku"], as_index=False)["value"].sum()
-    order = [*kept, "other"] if (data["sku"] == "other").any() else kept
-    with drawing(9.2, 3.6, nrows=1, ncols=2, sharey=True) as (figure, panels):
-        for panel, quantity in zip(panels, ("finished", "energised"), strict=True):
-            wide = (
-                data[data["quantity"] == quantity]
-                .pivot_table(index="period", columns="sku", values="value")
-                .reindex(index=periods, columns=order)
-                .fillna(0.0)
-                / 1e3
-            )
-            base = pd.Series(0.0, index=periods)
-            for sku in order:
-                panel.bar(
-                    range(len(periods)),
-                    wide[sku],
-                    bottom=base,
-                    width=0.85,
-                    color=colour_of(sku),
-                    label=sku,
-                    edgecolor="white",
-                    linewidth=0.3,
-                )
-                base = base + wide[sku]
-            panel.set_title(quantity.capitalize())
-            panel.set_xticks(range(0, len(periods), 2), _short(periods[::2]), fontsize=7)
-        panels[0].set_ylabel("thousand accelerators a period")
-        panels[1].legend(fontsize=7, frameon=False, loc="upper left", ncols=2)
+    order = [*kept, "other"] if data.loc[data["sku"] == "other", "value"].sum() > 1 else kept
+    shown = [q for q in ("finished", "energised") if (data["quantity"] == q).any()]
+    with drawing(WIDTH, 3.9, nrows=1, ncols=len(shown), sharey=True, squeeze=False) as (figure, panels):
+        for panel, quantity in zip(panels[0], shown, strict=True):
+            _stack(panel, data[data["quantity"] == quantity], periods, order, names)
+            panel.set_title(quantity.capitalize(), fontweight="bold")
+        panels[0, 0].set_ylabel("thousand accelerators a period")
+        handles, labels = panels[0, 0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize=8)
         svg = svg_text(figure)
-    yearly = (
-        data[data["quantity"] == "energised"].assign(year=lambda d: d["period"].str[:4]).groupby("year")["value"].sum()
-        / 1e6
-    )
-    first, last = yearly.index[0], yearly.index[-1]
-    headline = f"Energised: {yearly[first]:.1f} million in {first}, {yearly[last]:.1f} million in {last}"
+    yearly = data[data["quantity"] == shown[-1]].assign(year=lambda d: d["period"].str[:4])
+    sums = yearly.groupby("year")["value"].sum() / 1e6
+    first, last = sums.index[0], sums.index[-1]
+    headline = f"{shown[-1].capitalize()}: {sums[first]:.1f} million in {first}, {sums[last]:.1f} million in {last}"
     return FigureCard(
         "accelerators",
         headline,
         f"Accelerators by product, thousand a period; {subtitle}",
-        f"Stacked columns of finished and energised accelerators. {headline}.",
+        f"Stacked columns of accelerators by product and period. {headline}.",
         svg,
         data,
     )
 
 
+def _stack(panel: Any, data: pd.DataFrame, periods: list[str], order: list[str], names: dict[str, str]) -> None:
+    wide = data.pivot_table(index="period", columns="sku", values="value").reindex(index=periods, columns=order)
+    wide = wide.fillna(0.0) / 1e3
+    base = pd.Series(0.0, index=periods)
+    for sku in order:
+        style = {"width": 0.86, "color": colour_of(sku), "edgecolor": "white", "linewidth": 0.4}
+        panel.bar(range(len(periods)), wide[sku], bottom=base, label=names.get(sku, sku), **style)
+        base = base + wide[sku]
+    period_ticks(panel, periods, every=2 if len(periods) > 8 else 1)
+    panel.grid(axis="y", color="#e6e6e6", linewidth=0.6)
+    panel.yaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
+
+
 def bottleneck_prices(table: pd.DataFrame, periods: list[str], subtitle: str, top: int = 6) -> FigureCard:
-    """Price of each limit in USD per GPU-hour of the reference product, small multiples on one scale.
+    """Price of each limit in USD per GPU-hour of its reference product, small multiples on one scale.
 
     `table`: columns period, resource, title, stage, usd_per_gpu_hour.
     """
@@ -229,28 +200,27 @@ def bottleneck_prices(table: pd.DataFrame, periods: list[str], subtitle: str, to
     stage = dict(zip(table["resource"], table["stage"], strict=True))
     columns = min(3, max(1, len(kept)))
     rows = -(-max(1, len(kept)) // columns)
-    with drawing(9.2, 0.6 + 1.7 * rows, nrows=rows, ncols=columns, sharey=True, squeeze=False) as (figure, panels):
+    with drawing(WIDTH, 0.5 + 1.65 * rows, nrows=rows, ncols=columns, sharey=True, squeeze=False) as (figure, panels):
         for index, panel in enumerate(panels.flat):
             if index >= len(kept):
                 panel.set_visible(False)
                 continue
-            one = (
-                table[table["resource"] == kept[index]]
-                .set_index("period")["usd_per_gpu_hour"]
-                .reindex(periods)
-                .fillna(0.0)
-            )
-            panel.bar(range(len(periods)), one, color=colour_of(stage[kept[index]]), width=0.85)
-            panel.set_title(titles[kept[index]], fontsize=8)
-            panel.set_xticks(range(0, len(periods), 4), _short(periods[::4]), fontsize=7)
-        panels[0, 0].set_ylabel("USD per GPU-hour")
+            mine = table[table["resource"] == kept[index]].set_index("period")["usd_per_gpu_hour"].reindex(periods)
+            panel.bar(range(len(periods)), mine.fillna(0.0), color=colour_of(stage[kept[index]]), width=0.86)
+            panel.set_title(titles[kept[index]], fontsize=8.5)
+            panel.grid(axis="y", color="#e6e6e6", linewidth=0.6)
+            panel.set_xlim(-0.7, len(periods) - 0.3)
+            period_ticks(panel, periods, every=4 if len(periods) > 8 else 1)
+        for line in panels:
+            line[0].set_ylabel("USD per GPU-hour", fontsize=8)
         svg = svg_text(figure)
     headline = f"{titles[kept[0]]} carries the highest price" if kept else "No limit has a price"
     return FigureCard(
         "bottleneck_prices",
         headline,
-        f"Value of one more unit to the marginal user at fixed product values, USD per sold GPU-hour; {subtitle}",
-        f"Small bar charts of prices by limit. {headline}.",
+        "Marginal value of the limit embodied in the reference product, at fixed product values, USD per sold GPU-hour "
+        f"(power: lasting price); {subtitle}",
+        f"Small bar charts of the price of each limit by period, one scale. {headline}.",
         svg,
         table,
     )
@@ -262,40 +232,71 @@ def power_limits(table: pd.DataFrame, periods: list[str], subtitle: str) -> Figu
     `table`: columns period, used_mw, capacity_mw, low_mw, high_mw (summed over regions).
     """
     t = table.set_index("period").reindex(periods)
-    with drawing(9.2, 2.9) as (figure, axes):
-        x = range(len(periods))
+    x = list(range(len(periods)))
+    with drawing(WIDTH, 3.0) as (figure, axes):
         axes.fill_between(x, t["low_mw"] / 1e3, t["high_mw"] / 1e3, color="#882255", alpha=0.15, linewidth=0)
         axes.plot(x, t["capacity_mw"] / 1e3, color="#882255", linewidth=2)
         axes.plot(x, t["used_mw"] / 1e3, color="#332288", linewidth=2, linestyle="--")
         axes.set_ylabel("GW, facility watts")
         axes.set_ylim(bottom=0)
-        axes.set_xticks(list(x), _short(periods), fontsize=7)
-        last = len(periods) - 1
-        axes.annotate(
-            "energised power (band: its sources)",
-            (last * 0.52, t["capacity_mw"].iloc[int(last * 0.52)] / 1e3),
-            xytext=(-8, 14),
-            textcoords="offset points",
-            ha="right",
-            fontsize=8,
-            color="#882255",
-        )
-        axes.annotate(
-            "planned for the fleet",
-            (last * 0.7, t["used_mw"].iloc[int(last * 0.7)] / 1e3),
-            xytext=(6, -16),
-            textcoords="offset points",
-            fontsize=8,
-            color="#332288",
-        )
+        axes.margins(x=0.01)
+        axes.grid(axis="y", color="#e6e6e6", linewidth=0.6)
+        period_ticks(axes, periods)
+        axes.text(0.02, 0.93, "band: all regions at their low and at their high case", transform=axes.transAxes, fontsize=8.5, color="#5c2240")  # fmt: skip
+        axes.text(0.02, 0.84, "solid: energised power (central case)", transform=axes.transAxes, fontsize=8.5, color="#882255")  # fmt: skip
+        axes.text(0.02, 0.75, "dashed: reserved for the fleet", transform=axes.transAxes, fontsize=8.5, color="#332288")
         svg = svg_text(figure)
-    share = (t["used_mw"] / t["capacity_mw"]).iloc[-1]
-    headline = f"The fleet plans for {100 * share:.0f} % of energised power at the end"
+    share = t["used_mw"] / t["capacity_mw"]
+    full = [p for p in periods if share[p] > 0.98]
+    headline = (
+        f"Energised power is all but full from {full[0]}"
+        if full and full[-1] == periods[-1]
+        else f"The fleet takes {100 * share.iloc[-1]:.0f} % of energised power at the end"
+    )
     return FigureCard(
         "power",
         headline,
-        f"Energised AI power and planning power of the fleet; {subtitle}",
-        f"Two lines over time. {headline}.",
+        f"Energised AI power and what plans reserve for the fleet, GW at the period's mean; {subtitle}",
+        f"Two lines over time with a band. {headline}.",
+        svg,
+        table,
+    )
+
+
+def potentials(table: pd.DataFrame, periods: list[str], subtitle: str) -> FigureCard:
+    """Fleet that chips alone would allow against the fleet that power alone would allow, GW at period end.
+
+    `table`: columns period, without_power_rows_mw, without_chip_rows_mw, built_mw.
+    """
+    t = table.set_index("period").reindex(periods) / 1e3
+    chips, power = t["without_power_rows_mw"], t["without_chip_rows_mw"]
+    x = list(range(len(periods)))
+    with drawing(WIDTH, 3.0) as (figure, axes):
+        axes.fill_between(x, power, chips, where=chips >= power, color="#882255", alpha=0.18, linewidth=0, interpolate=True)
+        axes.fill_between(x, power, chips, where=chips < power, color="#117733", alpha=0.18, linewidth=0, interpolate=True)
+        axes.plot(x, chips, color="#117733", linewidth=2)
+        axes.plot(x, power, color="#882255", linewidth=2)
+        axes.plot(x, t["built_mw"], color=INK, linewidth=1.2, linestyle=":")
+        axes.set_ylabel("GW of fleet, planning watts")
+        axes.set_ylim(bottom=0)
+        axes.margins(x=0.01)
+        axes.grid(axis="y", color="#e6e6e6", linewidth=0.6)
+        period_ticks(axes, periods)
+        for height, text, colour in (
+            (0.93, "green: fleet if power were no limit", "#0b5a25"),
+            (0.84, "red: fleet if chips were no limit", "#882255"),
+            (0.75, "dotted: fleet in this run; shaded red: chips wait for power", INK),
+        ):
+            axes.text(0.02, height, text, transform=axes.transAxes, fontsize=8.5, color=colour)
+        svg = svg_text(figure)
+    gap = float((chips - power).iloc[-1])
+    who = "Power holds back" if gap >= 0 else "Chips hold back"
+    headline = f"{who} {abs(gap):.0f} GW of fleet by {periods[-1]}"
+    return FigureCard(
+        "potentials",
+        headline,
+        f"Fleet at period end with power limits dropped and with chip limits dropped, GW; {subtitle}",
+        f"Lines over time with the gap shaded. {headline}.",
         svg,
         table,
     )

@@ -1,0 +1,238 @@
+"""The inputs under the sliders of the app: which numbers each moves, over which range, and how a file says it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from reports.wording import plain
+from scenarios.nodes import Array, Draw, outer_range
+from scenarios.titles import path_title
+
+if TYPE_CHECKING:
+    from scenarios.resolve import Resolved
+
+__all__ = ["Control", "addresses", "control_of", "edited", "edits", "usual_controls"]
+
+#: What an analyst moves first, in the order of the chain: address (group, pattern or path) -> title.
+_USUAL = {
+    "power": "Energised power",
+    "packaging": "CoWoS capacity",
+    "memory": "HBM wafer capacity",
+    "yield": "Yields: dies, stacks, packages",
+    "costs.rental": "Rental price of an H100-hour",
+    "costs.power_used_of_peak": "Watts a plan reserves, of peak",
+    "costs.survival": "Fleet kept each quarter",
+    "costs.hbm_use": "HBM wafers that yield accelerator memory",
+    "costs.cowos_use": "CoWoS capacity in use",
+    "discount_rate": "Discount rate",
+    "costs.sold_share": "Share of hours sold",
+    "costs.electricity": "Electricity price",
+}
+MOST = 8
+_WHOLE = ("discount_rate", "costs.life")
+_PLACES = 4
+
+
+@dataclass(frozen=True)
+class Control:
+    """One slider: a factor in percent of the base (`kind` scale) or a value that holds in every period (`kind` value).
+
+    `start`, `stop` and `step` bound the slider; `low` and `high` are the range of the sources in the same unit, None
+    where the sources give none. `natural` is the amount that the year sees: sum of capacities, mean of the rest.
+    """
+
+    id: str
+    title: str
+    address: str
+    paths: tuple[str, ...]
+    kind: str
+    unit: str
+    base: float
+    low: float | None
+    high: float | None
+    start: float
+    stop: float
+    step: float
+    natural: float
+    natural_unit: str
+    kinds: tuple[str, ...]
+
+    def outside(self, setting: float) -> bool:
+        """Whether a setting lies outside the range of the sources."""
+        if self.low is None or self.high is None:
+            return False
+        return not self.low - 1e-9 <= setting <= self.high + 1e-9
+
+    def amount(self, setting: float) -> float:
+        """Amount in the focus year at a setting, in `natural_unit` (yields may stop at their upper bound earlier)."""
+        return self.natural * setting / self.base if self.base else setting
+
+    def caption(self, setting: float, year: str) -> str:
+        """What the setting means, with its sources: `2026: 13.9 thousand MW (base 12.6); sources 9.6 to 17.7`."""
+        unit = f" {self.natural_unit}" if self.natural_unit else ""
+        now = f"{year}: {plain(self.amount(setting))}{unit}"
+        base = f", base {plain(self.natural)}" if abs(setting - self.base) > 1e-9 else ""
+        if self.low is None or self.high is None:
+            return f"{now}{base}; the sources give no range"
+        return f"{now}{base}; sources {plain(self.amount(self.low))} to {plain(self.amount(self.high))}"
+
+
+def usual_controls(resolved: Resolved, year: str, most: int = MOST) -> list[Control]:
+    """The usual inputs that a scenario has; where it has none of them, its capacities and yields."""
+    chosen = [a for a in _USUAL if _found(resolved, a)]
+    if not chosen:
+        chosen = [p for p in resolved.nodes if p.endswith(".capacity") or ".yield" in p]
+    return [control_of(resolved, address, year) for address in chosen[:most]]
+
+
+def addresses(resolved: Resolved) -> dict[str, str]:
+    """Everything that may stand under a slider: title -> address, the usual inputs first, titles unique."""
+    usual = {title: address for address, title in _USUAL.items() if _found(resolved, address)}
+    rest = {a: f"Group: {a}" for a in resolved.scenario.file.groups if a not in _USUAL}
+    for path, node in resolved.nodes.items():
+        if path not in _USUAL and not path.endswith((".lead_time", ".life")) and np.any(node.value != 0):
+            rest[path] = path_title(path, resolved.network)
+    out = dict(usual)
+    for address, title in rest.items():
+        out[title if title not in out else f"{title} ({address})"] = address
+    return out
+
+
+def _found(resolved: Resolved, address: str) -> bool:
+    return address in resolved.nodes or address in resolved.scenario.file.groups
+
+
+def control_of(resolved: Resolved, address: str, year: str) -> Control:
+    """The slider of a path, pattern or group.
+
+    Raises:
+        ScenarioError: when the address names no number.
+    """
+    paths = tuple(resolved.matching(address))
+    inside = _inside(resolved, year)
+    nodes = [resolved.nodes[p] for p in paths]
+    total = all(p.endswith((".capacity", ".reference")) for p in paths)
+    join = np.sum if total else np.mean
+    value = float(join([np.mean(n.value[inside]) for n in nodes]))
+    ends = [outer_range(n) for n in nodes]
+    low, high = (float(join([np.mean(end[k][inside]) for end in ends])) for k in (0, 1))
+    ranged = high > low
+    unit = resolved.measures[paths[0]].label.replace("/period", f"/{_period(resolved)}")
+    unit = "" if unit in ("fraction", "ratio", "unit", f"fraction/{_period(resolved)}") else unit
+    kinds = tuple(dict.fromkeys(k for n in nodes for k in n.source.kinds))
+    title = _USUAL.get(address) or (
+        path_title(address, resolved.network) if address in resolved.nodes else address.replace("_", " ").capitalize()
+    )
+    constant = len(paths) == 1 and unit == "" and np.ptp(nodes[0].value) == 0 and value != 0
+    head = (address.replace(".", "_").replace("*", "all"), title, address, paths)
+    if constant:
+        bounds = _bounds(resolved, paths[0])
+        span = _value_span(value, low if ranged else None, high if ranged else None, bounds)
+        return Control(*head, "value", "share" if value <= 1 else "", value, *span, value, "", kinds)
+    scale = (100 * low / value, 100 * high / value) if ranged and value > 0 else (None, None)
+    start = min(50.0, np.floor(scale[0] or 50.0))
+    stop = min(300.0, max(150.0, np.ceil(scale[1] or 150.0)))
+    natural_unit = unit if total or len(paths) == 1 else ""
+    return Control(
+        *head, "scale", "% of base", 100.0, *scale, max(5.0, float(start)), float(stop), 1.0, value, natural_unit, kinds
+    )
+
+
+def _value_span(
+    value: float, low: float | None, high: float | None, bounds: tuple[float, float]
+) -> tuple[float | None, float | None, float, float, float]:
+    """Range of the sources and of the slider: a quarter of the range beyond each end, inside the bounds of the field."""
+    near, far = (value * 0.5, value * 1.5) if low is None or high is None else (low, high)
+    wide = 0.25 * (far - near)
+    size = float(10.0 ** np.floor(np.log10((far - near + 2 * wide) / 100.0)))
+    step = next(s for s in (size, 2 * size, 5 * size, 10 * size) if (far - near + 2 * wide) / s <= 100.0)
+    start, stop = max(bounds[0], near - wide), min(bounds[1], far + wide)
+    grid = [float(np.round(np.floor(start / step) * step, 9)), float(np.round(np.ceil(stop / step) * step, 9))]
+    return low, high, max(bounds[0], grid[0]), min(bounds[1], grid[1]), step
+
+
+def _bounds(resolved: Resolved, path: str) -> tuple[float, float]:
+    leaf = resolved.scenario.leaves.get(path)
+    return (leaf.spec.lower, leaf.spec.upper) if leaf is not None else (-np.inf, np.inf)
+
+
+def _inside(resolved: Resolved, year: str) -> Any:
+    labels = resolved.horizon.labels()
+    inside = np.array([label.startswith(year) for label in labels])
+    return inside if inside.any() else np.ones(len(labels), dtype=bool)
+
+
+def _period(resolved: Resolved) -> str:
+    return "quarter" if resolved.horizon.months == 3 else "month"
+
+
+def edits(
+    resolved: Resolved, controls: Iterable[Control], settings: Mapping[str, float], start: str = ""
+) -> list[tuple[str, dict[str, Any]]]:
+    """The settings as entries of `set`: (address, edit); settings at the base make none.
+
+    A factor that would carry a yield above its bound stops there; then every path has its own entry.
+    """
+    out: list[tuple[str, dict[str, Any]]] = []
+    for control in controls:
+        setting = settings.get(control.id, control.base)
+        if abs(setting - control.base) < 1e-9:
+            continue
+        note = f"set in the app: {plain(setting, _PLACES)} {control.unit}, base {plain(control.base, _PLACES)}".strip()
+        window = {"from": start} if start and control.address not in _WHOLE else {}
+        if control.kind == "value":
+            out.append((control.address, {"replace": setting, **window, "note": note}))
+            continue
+        factor = round(setting / control.base, 6)
+        factors = {p: min(factor, _most(resolved, p)) for p in control.paths}
+        if all(f == factor for f in factors.values()):
+            out.append((control.address, {"scale": factor, **window, "note": note}))
+        else:
+            out += [(p, {"scale": f, **window, "note": note}) for p, f in factors.items()]
+    return out
+
+
+def _most(resolved: Resolved, path: str) -> float:
+    """Greatest factor that keeps a number inside the bound of its field."""
+    upper, value = _bounds(resolved, ".".join(path.split(".")[:3]))[1], float(np.max(resolved.nodes[path].value))
+    return float(np.floor(1e6 * upper / value) / 1e6) if np.isfinite(upper) and value > 0 else np.inf
+
+
+def edited(
+    resolved: Resolved, entries: Iterable[tuple[str, Mapping[str, Any]]], draw: Draw | None = None
+) -> dict[str, Array]:
+    """Numbers of the edited paths after the edits: path -> rows of draws x periods.
+
+    A path that refers to another edited one follows it, as in a file; so the edits are applied until nothing moves.
+    """
+    draw = draw or Draw()
+    labels = resolved.horizon.labels()
+    by_path: dict[str, list[Mapping[str, Any]]] = {}
+    for address, edit in entries:
+        for path in resolved.matching(address):
+            by_path.setdefault(path, []).append(edit)
+    found: dict[str, Array] = {}
+    for _ in range(len(by_path) + 1):
+        before = found
+        found = {}
+        for path, applied in by_path.items():
+            others = {p: a for p, a in before.items() if p != path}
+            found[path] = _apply(resolved.nodes[path].at(Draw(draw.ranks, others)), applied, labels)
+        if all(np.array_equal(found[p], before.get(p, np.nan)) for p in found):
+            break
+    return found
+
+
+def _apply(array: Array, applied: Iterable[Mapping[str, Any]], labels: list[str]) -> Array:
+    out = np.array(np.atleast_2d(array), dtype=float, copy=True)
+    for edit in applied:
+        first = labels.index(edit["from"]) if "from" in edit else 0
+        if "scale" in edit:
+            out[:, first:] *= edit["scale"]
+        else:
+            out[:, first:] = edit["replace"]
+    return out

@@ -1,0 +1,93 @@
+"""The seven statements of the first page, generated from a run by rules."""
+
+from __future__ import annotations
+
+from reports.answer_text import (
+    AnswerLine,
+    comparison_words,
+    cost_words,
+    price_words,
+    volume_words,
+    what_binds,
+)
+from reports.context import Context
+from reports.sections.changes import change_words
+from reports.sections.evidence import overturning
+from reports.wording import percent
+
+__all__ = ["first_page", "flip_warning"]
+
+
+def first_page(c: Context, previous: Context | None = None) -> list[AnswerLine]:
+    """Answer, limits, worth of scarcity, what could overturn it, change, track record, particulars."""
+    lines = [
+        AnswerLine("The answer.", f"{_capital(volume_words(c))}{_scope(c)}"),
+        AnswerLine("What stops more.", f"{_capital(what_binds(c))}{_next(c)}"),
+        AnswerLine("What scarcity is worth.", f"{_capital(price_words(c))} These are values to the marginal user at fixed product values, not market prices."),
+    ]
+    if c.reference_sku is not None:
+        lines.append(AnswerLine("What it costs.", _capital(cost_words(c))))
+    lines += [
+        AnswerLine("What could overturn this.", _overturn(c)),
+        AnswerLine("Since the last edition.", change_words(c, previous)),
+        AnswerLine("Track record.", f"{comparison_words(c)} No backtest yet.".strip()),
+        AnswerLine("Particulars.", _particulars(c)),
+    ]
+    return lines
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _scope(c: Context) -> str:
+    designers = sorted({c.designers.get(s, "") for s in c.skus_by_size} - {""})
+    if not designers:
+        return ""
+    return f" Scope: world, {len(c.skus_by_size)} products of {', '.join(designers)}; a conditional result, no forecast."
+
+
+def _next(c: Context) -> str:
+    main = c.main_limit
+    if main is None or not main["next_binding"]["resource"] or main["next_binding"]["at_capacity_change"] is None:
+        return ""
+    after = main["next_binding"]
+    return f" In {main['period']}, {main['title']} would give way to {c.title(after['resource'])} at {percent(after['at_capacity_change'])} more of it."
+
+
+def _overturn(c: Context) -> str:
+    table = c.table("headline")
+    found = overturning(c)
+    if table is None or not found:
+        weak, all_ = c.illustrative
+        if weak == 0:
+            return f"None of the {all_} inputs is illustrative, and no input has been varied."
+        return f"{weak} of {all_} inputs are illustrative; this run holds no study of them (make it with --report)."
+    year = str(table["year"].iloc[0])
+    flips = int(table["flips"].sum())
+    head = (
+        f"{flips} weak input{'s' if flips > 1 else ''} alone can change what binds in {year}."
+        if flips
+        else f"No single weak input changes what binds in {year}, but three move the number most."
+    )
+    return f"{head} {'; '.join(found)}."
+
+
+def flip_warning(c: Context) -> str:
+    """The sentence that the first page carries where an input flips the binding stage, empty otherwise."""
+    table = c.table("headline")
+    if table is None or not table["flips"].any():
+        return ""
+    names = [str(t) for t in table.loc[table["flips"], "title"].head(4)]
+    return (
+        f"The binding stage of {table['year'].iloc[0]} is not settled by the evidence: within its stated range, "
+        f"{'each of these inputs' if len(names) > 1 else 'this input'} alone changes it: {'; '.join(names)}."
+    )
+
+
+def _particulars(c: Context) -> str:
+    weak, all_ = c.illustrative
+    return (
+        f"Facts known up to {c.as_of}; run {c.run.id}; scenario {c.run.scenario}, {c.answer['regime']}, objective {c.answer['objective']['kind']}, "
+        f"{c.periods[0]} to {c.periods[-1]}; {weak} of {all_} inputs illustrative."
+    )

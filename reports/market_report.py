@@ -1,0 +1,122 @@
+"""The market report: one context of finished runs, one self-contained page. It reads run tables and computes no model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reports.answer_text import AnswerLine
+from reports.blocks import Section
+from reports.context import Context
+from reports.first_page import first_page, flip_warning
+from reports.sections.changes import changes_section, compare_section
+from reports.sections.costs import costs_section
+from reports.sections.evidence import accuracy_section, others_section, overturn_section
+from reports.sections.inputs import inputs_section, method_section, repeat_section
+from reports.sections.limits import binding_figure, limits_section, prices_section
+from reports.sections.supply import power_section, supply_section
+
+if TYPE_CHECKING:
+    from reports.figures.style import FigureCard
+    from scenarios.runs import Run
+
+__all__ = ["Report", "make_report", "render_html", "write_report"]
+
+
+@dataclass
+class Report:
+    """Everything that a report says, whatever the format."""
+
+    title: str
+    subtitle: str
+    answer: list[AnswerLine]
+    warnings: list[str]
+    lead: FigureCard | None
+    sections: list[Section]
+    source_line: str
+    footer: str
+    run_id: str
+
+    @property
+    def figures(self) -> list[FigureCard]:
+        """All figures in order."""
+        return [*([self.lead] if self.lead else []), *(f for s in self.sections for f in s.figures)]
+
+
+def make_report(runs: Sequence[Run], previous: Run | None = None) -> Report:
+    """The report of the first run; further runs are set beside it.
+
+    Raises:
+        PlaceholderError: when an input of a run is a placeholder.
+    """
+    contexts = [Context(r) for r in runs]
+    c = contexts[0]
+    before = Context(previous) if previous is not None else None
+    made = [
+        limits_section(c),
+        prices_section(c),
+        supply_section(c),
+        power_section(c),
+        costs_section(c),
+        overturn_section(c),
+        others_section(c),
+        compare_section(contexts) if len(contexts) > 1 else None,
+        changes_section(c, before) if before is not None else None,
+        accuracy_section(c),
+        method_section(c),
+        inputs_section(c),
+        repeat_section(c),
+    ]
+    weak, all_ = c.illustrative
+    return Report(
+        title=str(c.run.manifest["title"]),
+        subtitle=f"wafer2token market report, facts known up to {c.as_of}",
+        answer=first_page(c, before),
+        warnings=[w for w in [flip_warning(c)] if w],
+        lead=binding_figure(c) if len(c.binding) else None,
+        sections=[s for s in made if s is not None],
+        source_line=f"Source: wafer2token run {c.run.id}, {c.answer['regime']}, as of {c.as_of}. Illustrative inputs: {weak} of {all_}. "
+        "Facts: see All inputs and their sources.",
+        footer=f"wafer2token {c.run.manifest['version']}, run {c.run.id}, SHA-256 {c.run.hash}. Contains data by Epoch AI, CC BY 4.0.",
+        run_id=c.run.id,
+    )
+
+
+def render_html(report: Report) -> str:
+    """The report as one HTML page; every text is escaped, nothing is fetched."""
+    from jinja2 import Environment, PackageLoader
+
+    environment = Environment(loader=PackageLoader("reports", "templates"), autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    return environment.get_template("report.html.j2").render(report=report)
+
+
+def write_report(
+    runs: Sequence[Run],
+    out_folder: Path,
+    previous: Run | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Path:
+    """Write the HTML report of finished runs into a folder, with its figures as SVG and CSV; returns the path of the page.
+
+    The page is named after the first run, so that reports of several runs can share a folder.
+    """
+    say = progress or (lambda text: None)
+    say("writing the report")
+    report = make_report(runs, previous)
+    folder = Path(out_folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{report.run_id}.html"
+    _write_whole(path, render_html(report))
+    for figure in report.figures:
+        figure.save(folder / f"{report.run_id}-figures")
+    return path
+
+
+def _write_whole(path: Path, text: str) -> None:
+    """Write beside and rename, so that a killed process leaves no half page."""
+    working = path.with_name(f".{path.name}.tmp")
+    working.write_text(text, encoding="utf-8")
+    os.replace(working, path)

@@ -1,0 +1,1 @@
+"""Sections of the market report, each from the context of a run."""

@@ -1,0 +1,237 @@
+"""Sections: what could overturn the answer, where others stand, and the track record."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from reports.blocks import Cell, Section, Table
+from reports.context import Context
+from reports.figures import econ
+from reports.sections.limits import scope
+from reports.wording import count, percent, plain, stage_title
+
+__all__ = ["accuracy_section", "others_section", "overturn_section", "overturning"]
+
+_GROUPS = {"nvidia": "NVIDIA", "amd": "AMD", "google": "Google TPU", "aws": "AWS Trainium"}
+_SCHEMES = {"pair": "model and accelerator", "hardware": "accelerator", "family": "hardware family"}
+_SLICES = {
+    "closed/tpot": "Served, time per output token", "closed/ttft": "Served, time to first token",
+    "closed/ttft at most 10x unloaded": "Served, first token, moderate load", "fixed/prefill": "Fixed batch, prefill",
+    "fixed/tpot": "Fixed batch, time per token", "mlperf/rate": "MLPerf, rate", "offline/rate": "Offline, rate",
+    "open/rate": "Open arrivals, rate", "local/decode": "Local, decode", "local/prefill": "Local, prefill", "local/batch": "Local, batch",
+}  # fmt: skip
+
+
+def overturn_section(c: Context) -> Section | None:
+    """The tornado and the table of weak inputs."""
+    table = c.table("headline")
+    if table is None or "energised_base" not in table:
+        return None
+    year, base = str(table["year"].iloc[0]), float(table["energised_base"].iloc[0])
+    s = Section("overturn", "Which inputs could overturn the answer")
+    flips = table[table["flips"]]
+    stage = stage_title(str(table["stage_base"].iloc[0]))
+    s.paragraphs.append(
+        f"Every input that is illustrative or rests on a single source was moved over its stated range, alone, with everything that rests on it. "
+        f"The headline is the costliest stage of {year} ({stage}) and the accelerators energised in {year} ({count(base)}). "
+        + (
+            f"{len(flips)} of {len(table)} inputs that matter change the costliest stage."
+            if len(flips)
+            else f"{len(table)} inputs move the number; none changes the costliest stage."
+        )
+        + " Two inputs moved together can do more than the sum of both; that is not tested here."
+    )
+    drawn = table.dropna(subset=["energised_low", "energised_high"])
+    shown = pd.DataFrame(
+        {
+            "title": drawn["title"],
+            "at_low": drawn["energised_low"] / 1e6,
+            "at_high": drawn["energised_high"] / 1e6,
+            "low_input": drawn["low_input"],
+            "high_input": drawn["high_input"],
+        }
+    )
+    s.figures.append(econ.headline_tornado(shown, base / 1e6, f"million accelerators energised in {year}", scope(c)))
+    s.tables.append(_overturn_table(table, year))
+    return s
+
+
+def overturning(c: Context, top: int = 3) -> list[str]:
+    """The inputs that could overturn the answer, in words with break-even where one flips it, else the largest swings."""
+    table = c.table("headline")
+    if table is None or "energised_base" not in table:
+        return []
+    return [_in_words(r) for r in table.head(top).itertuples()]
+
+
+def _in_words(r: Any) -> str:
+    unit = f" {r.input_unit}" if r.input_unit else ""
+    text = f"{r.title} ({plain(r.low_input)} to {plain(r.high_input)}{unit}, base {plain(r.base_input)})"
+    if r.flips and pd.notna(r.flips_at):
+        after = r.stage_low if r.stage_low != r.stage_base else r.stage_high
+        return f"{text}: at {plain(r.flips_at)} the costliest stage becomes {stage_title(after)}"
+    ends = sorted((r.energised_low, r.energised_high))
+    return f"{text}: {plain(ends[0] / 1e6, 2)} to {plain(ends[1] / 1e6, 2)} million energised"
+
+
+def _overturn_table(table: pd.DataFrame, year: str) -> Table:
+    rows = []
+    for r in table.itertuples():
+        weak = r.kind == "illustrative"
+        rows.append(
+            [
+                Cell(str(r.title), mark=weak),
+                str(r.kind),
+                (plain(r.low_input), r.low_input),
+                (plain(r.base_input), r.base_input),
+                (plain(r.high_input), r.high_input),
+                str(r.input_unit) or "-",
+                _million(r.energised_low),
+                _million(r.energised_high),
+                f"{stage_title(r.stage_low)} / {stage_title(r.stage_high)}",
+                _flip(r),
+            ]
+        )
+    return Table.of(
+        f"Weak inputs by how far they move the energised accelerators of {year}",
+        ["Input", "Kind", "#Low", "#Base", "#High", "Unit", "#Million energised at low", "#at high", "Costliest stage at low / high", "Changes it at"],
+        rows,
+        note=f"Input values: mean over {year} of the number that the input moves. Not shown: weak inputs that move the number by less than 0.01 %.",
+        folded=len(rows) > 20,
+        short="weak_inputs",
+    )
+
+
+def _million(value: float) -> tuple[str, float | None]:
+    return ("no plan", None) if pd.isna(value) else (f"{value / 1e6:.2f}", value / 1e6)
+
+
+def _flip(r: Any) -> str:
+    if not r.flips:
+        return "never"
+    return "-" if pd.isna(r.flips_at) else plain(r.flips_at)
+
+
+def others_section(c: Context) -> Section | None:
+    """Epoch AI's unit estimates and the CoWoS balance beside the run."""
+    table = c.table("shipments")
+    if table is None:
+        return None
+    s = Section("others", "Where others stand")
+    table = table.assign(label=table["group"].map(_GROUPS).fillna(table["group"]), ours=table["ours"].clip(lower=0.0))
+    table = table.sort_values(["year", "theirs"], ascending=[True, False])
+    s.figures.append(econ.others_compared(table, f"finished units of whole calendar years, world; {scope(c)}"))
+    s.paragraphs += [_misses(table)]
+    rows = [
+        [
+            r.label,
+            r.year,
+            (f"{r.ours / 1e3:,.0f}", r.ours),
+            (f"{r.theirs / 1e3:,.0f}", r.theirs),
+            f"{r.low / 1e3:,.0f} to {r.high / 1e3:,.0f}",
+            (plain(r.ours / r.theirs, 2), r.ours / r.theirs),
+            "yes" if r.low <= r.ours <= r.high else "no",
+        ]
+        for r in table.itertuples()
+    ]
+    s.tables.append(
+        Table.of(
+            "Finished accelerators beside Epoch AI's estimates, thousand a year",
+            ["Designer", "Year", "#This run", "#Epoch AI", "Their 90 % interval", "#Ratio", "Inside"],
+            rows,
+            note="Epoch AI, AI Chip Sales (CC BY 4.0), quarterly medians summed; the interval is the sum of the quarterly ends, so it is wide. An outcome: no "
+            "shipment estimate is an input after the opening date, and nothing was tuned to it.",
+            short="epoch",
+        )
+    )
+    balance = c.table("cowos_balance")
+    if balance is not None:
+        s.tables.append(_balance(balance))
+        r = balance.iloc[-1]
+        s.paragraphs.append(
+            f"CoWoS balance: the wafers that NVIDIA's estimated {r['year']} units need are {count(r['wafers_from_units'])}; its share of what the lines "
+            f"could make is {count(r['wafers_from_capacity'])}, {plain(r['ratio'], 2)} times as much. The two rest on different sources and are "
+            "shown with their gap."
+        )
+    return s
+
+
+def _misses(table: pd.DataFrame) -> str:
+    low = [f"{r.label} {r.year} ({percent(r.ours / r.theirs)} of the estimate)" for r in table.itertuples() if r.ours < r.low]
+    high = [f"{r.label} {r.year} ({percent(r.ours / r.theirs)})" for r in table.itertuples() if r.ours > r.high]
+    inside = len(table) - len(low) - len(high)
+    text = f"{inside} of {len(table)} yearly totals lie inside Epoch AI's 90 % interval."
+    if low:
+        text += f" Below it: {'; '.join(low)}."
+    if high:
+        text += f" Above it: {'; '.join(high)}."
+    return f"{text} Shortfalls in the first year come partly from the opening: what was already in the making is itself an assumption."
+
+
+def _balance(balance: pd.DataFrame) -> Table:
+    rows = [
+        [
+            str(r.year),
+            (f"{r.wafers_from_units:,.0f}", r.wafers_from_units),
+            (f"{r.wafers_from_capacity:,.0f}", r.wafers_from_capacity),
+            (plain(r.ratio), r.ratio),
+        ]
+        for r in balance.itertuples()
+    ]
+    return Table.of(
+        "CoWoS wafers for NVIDIA: from its units and from the lines, wafers a year",
+        ["Year", "#Needed by Epoch AI's units", "#Capacity times NVIDIA's share", "#Ratio"],
+        rows,
+        note="Units over packages per wafer at yield 1, against capacity that the lines could run times the share reported for NVIDIA.",
+        short="cowos_balance",
+    )
+
+
+def accuracy_section(c: Context) -> Section:
+    """The engine's accuracy table, solver evidence and checks, and that there is no backtest yet."""
+    s = Section("record", "Track record and checks")
+    checks = c.run.checks
+    bad = checks[~checks["passed"]]
+    evidence = c.answer["evidence"]
+    s.paragraphs.append(
+        f"{len(checks)} checks, {len(bad)} failed. Optimum: {evidence['rows']:,} rows, {evidence['columns']:,} columns, {evidence['solver']}; relative gap "
+        f"{evidence['gap']:.1e}, primal residual {evidence['primal_residual']:.1e}, dual residual {evidence['dual_residual']:.1e}, "
+        f"complementarity {evidence['complementarity']:.1e}. Every printed price lies between the gain of a little more and the loss of a little less."
+    )
+    if len(bad):
+        names = "; ".join(f"{r.check} {r.subject} {r.period}".strip() for r in bad.head(5).itertuples())
+        s.warnings.append(f"Failed checks: {names}.")
+    s.paragraphs.append("No forecast of this program has met its outcome yet: there is no backtest in this edition, and the bands have not earned the word chance.")
+    table = c.table("accuracy")
+    if table is not None:
+        s.tables.append(_accuracy(table))
+    return s
+
+
+def _accuracy(table: pd.DataFrame) -> Table:
+    rows = []
+    for r in table.itertuples():
+        roof = ("-", None) if pd.isna(r.roofline_mape) else (f"{r.roofline_mape:.0f}", r.roofline_mape)
+        rows.append(
+            [
+                _SLICES.get(r.slice, r.slice.replace("/", ", ").replace("_", " ")),
+                _SCHEMES.get(r.left_out, r.left_out),
+                (f"{r.rows}", float(r.rows)),
+                (f"{r.mape:.0f}", r.mape),
+                (f"{r.median:.0f}", r.median),
+                (f"{r.p90:.0f}", r.p90),
+                (f"{r.bias:.2f}", r.bias),
+                (f"{r.coverage:.0f}", r.coverage),
+                roof,
+            ]
+        )
+    return Table.of(
+        "Accuracy of the per-token engine on measurements left out of its fit",
+        ["What", "Left out", "#Rows", "#Mean error, %", "#Median, %", "#90th percentile, %", "#Bias, ratio", "#In 90 % band, %", "#Plain roofline, %"],
+        rows,
+        note="Error: absolute relative error of the prediction. Bias: median of predicted over measured.",
+        folded=True,
+        short="accuracy",
+    )

@@ -1,0 +1,162 @@
+"""Sections: what binds, and what each limit is worth."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from reports.answer_text import lasting_ratio
+from reports.blocks import Section, Table
+from reports.context import Context
+from reports.figures import supply
+from reports.wording import count, money, percent, plain, span_words, stage_title
+
+__all__ = ["binding_figure", "limits_section", "prices_section"]
+
+
+def binding_figure(c: Context) -> Any:
+    """The first figure: which stage is scarce, quarter by quarter."""
+    return supply.binding_timeline(c.binding, c.periods, scope(c))
+
+
+def scope(c: Context) -> str:
+    """Scenario, regime and horizon, for subtitles."""
+    return f"scenario {c.run.scenario}, {c.answer['regime']}, {c.periods[0]} to {c.periods[-1]}"
+
+
+def limits_section(c: Context) -> Section:
+    """What binds by quarter and year, with use of every limit."""
+    s = Section("binds", "What binds, and when")
+    spans = [x for x in c.stage_spans if x.stage]
+    if spans:
+        words = "; ".join(f"{stage_title(x.stage)} {span_words(x.first, x.last, c.periods[-1])}" for x in spans)
+        s.paragraphs.append(f"Costliest stage by quarter: {words}.")
+    s.paragraphs.append(
+        "A limit is scarce when one more unit of it would raise the value of the plan. Its scarcity value is that price times the "
+        "limit. Greatest shares of a capacity that a designer holds by contract count with the capacity's stage: where such a share "
+        "is used up, the capacity as a whole may still have room."
+    )
+    if utilisation := _utilisation(c):
+        s.figures.append(utilisation)
+    s.tables.append(_rent_table(c))
+    return s
+
+
+def _utilisation(c: Context) -> Any:
+    use = c.quantity("utilisation")
+    capacity = c.quantity("capacity").set_index(["subject", "period"])["value"]
+    if use.empty:
+        return None
+    have = [float(capacity.get((r.subject, r.period), 0.0)) > 0 for r in use.itertuples()]
+    priced = set(zip(c.binding["subject"], c.binding["period"], strict=True))
+    table = pd.DataFrame(
+        {
+            "resource": use["subject"].to_numpy(),
+            "title": [c.title(x) for x in use["subject"]],
+            "stage": use["stage"].to_numpy(),
+            "period": use["period"].to_numpy(),
+            "utilisation": use["value"].where(have).to_numpy(),
+            "binds": [(a, b) in priced for a, b in zip(use["subject"], use["period"], strict=True)],
+        }
+    )
+    return supply.utilisation_map(table, c.periods, scope(c))
+
+
+def _rent_table(c: Context) -> Table:
+    rent = c.binding.groupby(["title", "stage", "year"])["rent"].sum().unstack(fill_value=0.0).reindex(columns=c.years, fill_value=0.0)
+    rent = rent.loc[rent.sum(axis=1).sort_values(ascending=False).index]
+    unit = "million USD" if c.has_money else str(c.answer["objective"]["unit"])
+    scale = 1e6 if c.has_money else 1.0
+    rows = [
+        [title, stage_title(stage), *[(f"{v / scale:,.0f}" if v / scale >= 0.5 else "-", v / scale) for v in line]]
+        for (title, stage), line in zip(rent.index, rent.to_numpy(), strict=True)
+    ]
+    return Table.of(
+        f"Scarcity value of each limit by year, {unit}",
+        ["Limit", "Stage", *[f"#{y}" for y in c.years]],
+        rows,
+        note="Price of one more unit times the limit, summed over the quarters of the year: marginal value at fixed product "
+        "values, in money of the period, not what anyone pays. Fees of take-or-pay contracts are left out.",
+        short="rents",
+    )
+
+
+def prices_section(c: Context) -> Section:
+    """What one more unit of each limit is worth, in its own unit and in hours, tokens and tasks."""
+    s = Section("prices", "What one more unit of each limit is worth")
+    rows = [(p["period"], b) for p in c.answer["periods"] for b in p["binding"]]
+    if not rows:
+        s.paragraphs.append("No limit has a price in this run.")
+        return s
+    s.paragraphs.append(
+        "Prices are marginal values at fixed product values: what one more unit would add to the plan. They say who gains from "
+        "relief, not what a supplier charges. Each was checked by re-solving with the limit a little larger and a little smaller; the "
+        "interval of the two is the range. Power is led by its lasting price (a megawatt added now and kept), because one-quarter "
+        "prices jump with the timing of purchases."
+    )
+    if c.has_money:
+        table = _money_table(rows)
+        if len(table):
+            s.figures.append(supply.bottleneck_prices(table, c.periods, scope(c)))
+    now = c.main_limit["period"] if c.main_limit else c.now
+    s.tables.append(_price_table(c, [r for r in rows if r[0] == now], f"Prices in {now}", folded=False, short="prices_now"))
+    if len(c.periods) > 1:
+        s.tables.append(_price_table(c, rows, "Prices in every period", folded=True, short="prices"))
+    return s
+
+
+def _money_table(rows: list[tuple[str, dict[str, Any]]]) -> pd.DataFrame:
+    found = []
+    for period, b in rows:
+        usd = b["price"]["usd_per_gpu_hour"]
+        if usd is not None:
+            ratio = lasting_ratio(b["price"])
+            found.append((period, b["resource"], b["title"], b["stage"], usd * ratio))
+    return pd.DataFrame(found, columns=["period", "resource", "title", "stage", "usd_per_gpu_hour"])
+
+
+def _price_table(c: Context, rows: list[tuple[str, dict[str, Any]]], caption: str, folded: bool, short: str) -> Table:
+    heads = ["Period", "Limit", "#Use", "#Price, one period", "Range", "#Lasting price", "Unit"]
+    if c.has_money:
+        heads += ["#USD per GPU-hour", "#USD per million output tokens", "#USD per task", "Reference"]
+    heads += ["#+1 %: finished", "#+1 %: energised", "#+1 %: H100e", "Binds next, at a rise of"]
+    note = (
+        "USD per GPU-hour, token and task: the price carried by the reference product, spread over its life; one-period price, for power "
+        "the lasting price. +1 %: change of the totals over the horizon after a re-solve with this limit 1 % higher in this period; it may "
+        "be negative, because better products can displace a larger number of simpler ones. H100e: equivalents by dense BF16 arithmetic."
+    )
+    return Table.of(caption, heads, [_price_row(c, p, b) for p, b in rows], note=note, folded=folded, short=short)
+
+
+def _price_row(c: Context, period: str, b: dict[str, Any]) -> list[Any]:
+    price, (low, high) = b["price"], b["price_range"]
+    wide = high - low > 0.01 * max(abs(price["native"]), abs(high))
+    row: list[Any] = [
+        period,
+        b["title"],
+        (percent(b["utilisation"], 3), b["utilisation"]),
+        (plain(price["native"]), price["native"]),
+        f"{plain(low)} to {plain(high)}" if wide else "within 1 %",
+        (plain(price["lasting"]), price["lasting"]),
+        price["unit"],
+    ]
+    if c.has_money:
+        ratio = lasting_ratio(price)
+        for key in ("usd_per_gpu_hour", "usd_per_mtoken", "usd_per_task"):
+            value = None if price[key] is None else price[key] * ratio
+            row.append(("-" if value is None else plain(value, 2), value))
+        ref = price["reference"]
+        row.append(", ".join(c.title(ref[k]) for k in ("sku", "model", "task") if ref[k]) or "-")
+    gains = b["plus_1_percent"] or {}
+    row += [(count(gains[k], 3) if k in gains else "-", gains.get(k)) for k in ("finished", "energised", "h100e")]
+    after = b["next_binding"]
+    named = c.title(after["resource"]) if after["resource"] else ""
+    row.append(f"{named}, {percent(after['at_capacity_change'])}" if named and after["at_capacity_change"] is not None else "-")
+    return row
+
+
+def main_price(c: Context) -> str:
+    """Price of the main limit in money, for a caption."""
+    main = c.main_limit
+    return "" if main is None else money(main["price"]["lasting"])

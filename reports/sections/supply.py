@@ -1,0 +1,141 @@
+"""Sections: how many accelerators, and the power that they wait for."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from reports.blocks import Section, Table
+from reports.context import Context
+from reports.figures import supply
+from reports.sections.limits import scope
+from reports.wording import count, plain
+
+__all__ = ["power_section", "supply_section"]
+
+
+def supply_section(c: Context) -> Section:
+    """Finished and energised accelerators by product, designer and region."""
+    s = Section("supply", "How many accelerators")
+    rows = c.results[c.results["quantity"].isin(["finished", "energised"])]
+    table = rows.assign(sku=rows["subject"])[["period", "sku", "quantity", "value"]]
+    s.figures.append(supply.accelerator_stack(table, c.periods, scope(c), {k: c.short(k) for k in c.skus_by_size}))
+    s.paragraphs.append(
+        "Finished: packages that passed final test. Energised: accelerators that went into service in a powered hall. The two differ by what "
+        "waits in stock, and by what was finished before the first quarter."
+        if c.has_fleet
+        else "Finished: final products sold. This scenario has no fleet, so nothing is energised."
+    )
+    if len(c.years) > 1:
+        s.paragraphs.append(
+            "The split among products of one designer is loose: plans within 0.1 % of the best differ by up to half in one product. "
+            "Read designers and years, not single products and quarters."
+        )
+    for quantity in ("finished", "energised"):
+        if len(c.quantity(quantity)):
+            s.tables.append(_by_year(c, quantity))
+    if c.has_fleet:
+        s.tables.append(_by_region(c))
+    return s
+
+
+def _by_year(c: Context, quantity: str) -> Table:
+    rows = c.quantity(quantity)
+    sums = rows.groupby(["subject", "year"])["value"].sum().unstack(fill_value=0.0).reindex(columns=c.years, fill_value=0.0)
+    sums = sums[sums.sum(axis=1) > 0.5]
+    sums = sums.loc[sums.sum(axis=1).sort_values(ascending=False).index]
+    scale, unit = (1e3, "thousand") if sums.to_numpy().sum() > 2e6 else (1.0, "units")
+    body = [[c.title(k), c.designers.get(k, "-"), *[_thousand(v, scale) for v in line]] for k, line in zip(sums.index, sums.to_numpy(), strict=True)]
+    body.append(["All", "", *[_thousand(v, scale) for v in sums.sum()]])
+    return Table.of(
+        f"{quantity.capitalize()} accelerators by year, {unit}",
+        ["Product", "Designer", *[f"#{y}" for y in c.years]],
+        body,
+        note="Rows may not add to the last one by rounding.",
+        short=f"{quantity}_by_year",
+    )
+
+
+def _thousand(value: float, scale: float) -> tuple[str, float]:
+    value = 0.0 if abs(value) < 1e-6 else value
+    return (f"{value / scale:,.0f}" if abs(value / scale) >= 0.5 else "-", value / scale)
+
+
+def _by_region(c: Context) -> Table:
+    rows = c.quantity("energised")
+    sums = rows.groupby(["region", "year"])["value"].sum().unstack(fill_value=0.0).reindex(columns=c.years, fill_value=0.0)
+    body = [[c.title(k), *[_thousand(v, 1e3) for v in line]] for k, line in zip(sums.index, sums.to_numpy(), strict=True)]
+    return Table.of(
+        "Energised accelerators by region, thousand", ["Region", *[f"#{y}" for y in c.years]], body, short="energised_by_region"
+    )
+
+
+def power_section(c: Context) -> Section | None:
+    """Energised power, what the fleet takes of it, the cases, and who waits for whom."""
+    capacity = c.quantity("capacity")
+    capacity = capacity[capacity["stage"] == "power"]
+    if capacity.empty:
+        return None
+    s = Section("power", "Power")
+    table = _power_table(c, capacity)
+    s.figures.append(supply.power_limits(table, c.periods, scope(c)))
+    s.paragraphs.append(
+        "The limit is facility power of AI halls that are switched on, from named sites and grid sources, never from chips sold. The band is "
+        "the sum of the regions' low and high cases, so it is wider than any one outcome. What an accelerator takes is its planning "
+        "power: chip, server, cooling and the share of the peak rating that a plan reserves."
+    )
+    names = ("without_power_rows_mw", "without_chip_rows_mw", "built_mw")
+    wide = c.results[c.results["quantity"].isin(names)].pivot_table(index="period", columns="quantity", values="value")
+    if set(names) <= set(wide.columns):
+        s.figures.append(supply.potentials(wide.reset_index(), c.periods, scope(c)))
+    s.tables.append(_power_by_year(c, table))
+    return s
+
+
+def _power_table(c: Context, capacity: pd.DataFrame) -> pd.DataFrame:
+    used = c.quantity("used")
+    used = used[used["stage"] == "power"].groupby("period")["value"].sum()
+    total = capacity.groupby("period")["value"].sum()
+    low, high = _cases(c, sorted(set(capacity["subject"])), total)
+    table = pd.DataFrame({"used_mw": used, "capacity_mw": total, "low_mw": low, "high_mw": high}).reindex(c.periods)
+    return table.rename_axis("period").reset_index()
+
+
+def _cases(c: Context, subjects: list[str], total: pd.Series[float]) -> tuple[pd.Series[float], pd.Series[float]]:
+    """Sums of the regions' low and high inputs by period; a row of the inputs holds from `period` to `to`."""
+    held = c.run.inputs
+    held = held[held["path"].isin([f"resources.{r}.capacity" for r in subjects])]
+    low, high = total * 0.0, total * 0.0
+    for r in held.itertuples():
+        inside = [p for p in total.index if r.period <= p <= r.to]
+        low.loc[inside] += r.value if pd.isna(r.low) else r.low
+        high.loc[inside] += r.value if pd.isna(r.high) else r.high
+    return low, high
+
+
+def _power_by_year(c: Context, table: pd.DataFrame) -> Table:
+    last = table.groupby(table["period"].str[:4]).last()
+    limited = c.quantity("power_limited_mw").groupby("year")["value"].last()
+    chips = c.quantity("chip_limited_mw").groupby("year")["value"].last()
+    rows = []
+    for year, r in last.iterrows():
+        cells = [r["capacity_mw"], r["low_mw"], r["high_mw"], r["used_mw"], limited.get(year), chips.get(year)]
+        rows.append([f"{r['period']}", *[("-", None) if v is None or pd.isna(v) else (f"{v:,.0f}", float(v)) for v in cells]])
+    columns = ["Period", "#Energised", "#Low case", "#High case", "#Reserved for the fleet", "#Power-limited", "#Chip-limited"]
+    return Table.of(
+        "Power at the end of each year, MW of facility power",
+        columns,
+        rows,
+        note="Energised, cases and reserved: mean of the quarter. Power-limited: fleet (planning MW at the end of the quarter) that chips would "
+        "allow beyond what is built if no power row held; those accelerators are never made. Chip-limited: the reverse.",
+        short="power",
+    )
+
+
+def yearly_words(c: Context, quantity: str) -> str:
+    """Totals by year in words."""
+    return ", ".join(f"{count(c.total(quantity, y), 2)} in {y}" for y in c.years)
+
+
+def gap_words(value: float) -> str:
+    """A gap in GW."""
+    return f"{plain(value / 1e3, 2)} GW"

@@ -1,0 +1,123 @@
+"""Numbers and names as readers see them: digits follow the width of the band, every amount carries its unit."""
+
+from __future__ import annotations
+
+import math
+
+__all__ = ["band", "count", "digits_for", "listing", "money", "percent", "plain", "span_words", "stage_title"]
+
+_STAGES = {
+    "fab": "wafers", "hbm": "HBM memory", "packaging": "advanced packaging", "test": "final test", "server": "servers",
+    "rack": "racks", "power": "energised power", "datacenter": "data centers",
+}  # fmt: skip
+WIDE = 0.1
+
+
+def stage_title(stage: str) -> str:
+    """A stage in a sentence.
+
+    >>> stage_title("hbm")
+    'HBM memory'
+    """
+    return _STAGES.get(stage, stage.replace("_", " "))
+
+
+def digits_for(value: float, low: float | None = None, high: float | None = None) -> int:
+    """Significant digits: two where the band exceeds 10 % of the value, else three.
+
+    >>> digits_for(6.13, 5.2, 7.3), digits_for(6.13, 6.1, 6.2), digits_for(6.13)
+    (2, 3, 3)
+    """
+    if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)) or value == 0:
+        return 3
+    return 2 if high - low > WIDE * abs(value) else 3
+
+
+def plain(value: float, digits: int = 3) -> str:
+    """A number at so many significant digits, with thousands separators and without exponent.
+
+    >>> plain(8817436, 2), plain(0.00026, 2), plain(1.6186), plain(0)
+    ('8,800,000', '0.00026', '1.62', '0')
+    """
+    if not math.isfinite(value):
+        return "-"
+    if value == 0:
+        return "0"
+    places = digits - 1 - math.floor(math.log10(abs(value)))
+    rounded = round(value, places)
+    if rounded != 0:  # 9.99 may have become 10.0: one place fewer
+        places = digits - 1 - math.floor(math.log10(abs(rounded)))
+    return f"{rounded:,.{max(0, places)}f}"
+
+
+def count(value: float, digits: int = 3) -> str:
+    """A number of things.
+
+    >>> count(8817436), count(345922, 2), count(10000), count(-184.5)
+    ('8.82 million', '350 thousand', '10,000', '-184')
+    """
+    size = abs(value)
+    if size >= 999_500_000:
+        return f"{plain(value / 1e9, digits)} billion"
+    if size >= 999_500:
+        return f"{plain(value / 1e6, digits)} million"
+    if size >= 99_950:
+        return f"{plain(value / 1e3, digits)} thousand"
+    return plain(value, max(digits, 5)) if size >= 10_000 else plain(round(value, 0) if size >= 100 else value, 4)
+
+
+def money(value: float, digits: int = 3) -> str:
+    """An amount of US dollars, in words above a million.
+
+    >>> money(1.1917), money(18543434, 2), money(0.00026), money(9.4e10)
+    ('USD 1.19', 'USD 19 million', 'USD 0.000260', 'USD 94.0 billion')
+    """
+    if not math.isfinite(value):
+        return "-"
+    if abs(value) >= 999_500:
+        return f"USD {count(value, digits)}"
+    return f"USD {plain(value, digits)}"
+
+
+def band(low: float, high: float, digits: int = 2) -> str:
+    """A range in numbers, the unit said once by the caller.
+
+    >>> band(5.2e6, 7.3e6), band(1.75, 3.18)
+    ('5.2 to 7.3 million', '1.8 to 3.2')
+    """
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return "-"
+    size = max(abs(low), abs(high))
+    for unit, word in ((1e9, " billion"), (1e6, " million")):
+        if size >= 0.9995 * unit:
+            return f"{plain(low / unit, digits)} to {plain(high / unit, digits)}{word}"
+    return f"{plain(low, digits)} to {plain(high, digits)}"
+
+
+def percent(fraction: float, digits: int = 2) -> str:
+    """A share as percent.
+
+    >>> percent(0.876), percent(0.004)
+    ('88 %', '0.40 %')
+    """
+    return f"{plain(100 * fraction, digits)} %"
+
+
+def listing(words: list[str]) -> str:
+    """Words as a list in a sentence.
+
+    >>> listing(["a"]), listing(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    return words[0] if len(words) == 1 else ", ".join(words[:-1]) + f" and {words[-1]}" if words else ""
+
+
+def span_words(first: str, last: str, end: str) -> str:
+    """A span of periods in words; up to the end of the horizon it is open.
+
+    >>> span_words("2024-Q1", "2024-Q1", "2028-Q4"), span_words("2025-Q4", "2028-Q4", "2028-Q4")
+    ('in 2024-Q1', 'from 2025-Q4 on')
+    """
+    if first == last:
+        return f"in {first}"
+    return f"from {first} on" if last == end else f"from {first} to {last}"
