@@ -11,6 +11,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,10 @@ if TYPE_CHECKING:
 __all__ = ["Sample", "sample"]
 
 CHUNK = 128
+#: How often killed workers are replaced before a sample gives up (it can still be resumed).
+RESTARTS = 3
+#: Numbers held in memory at most (outputs and ranks of all draws): 400 MB.
+MOST_NUMBERS = 50_000_000
 Progress = Callable[[str], None]
 
 
@@ -200,6 +205,9 @@ def sample(
         return open_sample(done)
     resolved, _, worker = prepare(loaded, outputs=outputs)
     chosen = factors(resolved, inputs)
+    if draws * (len(worker.names) + len(chosen)) > MOST_NUMBERS:
+        most = MOST_NUMBERS // (len(worker.names) + len(chosen))
+        raise ValueError(f"{draws} draws of {len(worker.names)} outputs do not fit: name fewer outputs, or draw {most}")
     ranks = ranks_by_driver(resolved, chosen, draws, seed, method)
     store = _Store(Path(out), name, worker.names, sorted(ranks)) if out is not None else None
     values, controls = np.full((draws, len(worker.names)), np.nan), np.full(draws, np.nan)
@@ -236,18 +244,25 @@ def _evaluate(
     draws: int,
 ) -> None:
     many = workers > 1 and len(todo) > 1
-    maker = Processes(worker.study, min(workers, len(todo))) if many else InProcess(worker.study, worker)
     started, done, whole = time.monotonic(), 0, sum(c.size for c in todo)
     by_index = {chunk.index: chunk for chunk in todo}
-    with maker as evaluator:
-        for result in evaluator.map(todo):
-            _place(result, *into)
-            if store is not None:
-                store.save(result, by_index[result.index])
-            done += len(result.values)
-            if progress is not None:
-                left = (time.monotonic() - started) / done * (whole - done)
-                progress(f"{draws - whole + done} of {draws} draws, about {left:.0f} s left")
+    for attempt in range(RESTARTS + 1):
+        maker = Processes(worker.study, min(workers, len(by_index))) if many else InProcess(worker.study, worker)
+        try:
+            with maker as evaluator:
+                for result in evaluator.map(list(by_index.values())):
+                    _place(result, *into)
+                    chunk = by_index.pop(result.index)
+                    if store is not None:
+                        store.save(result, chunk)
+                    done += len(result.values)
+                    if progress is not None:
+                        left = (time.monotonic() - started) / done * (whole - done)
+                        progress(f"{draws - whole + done} of {draws} draws, about {left:.0f} s left")
+            return
+        except BrokenProcessPool:  # a worker was killed: its chunks are computed again by new workers
+            if attempt == RESTARTS:
+                raise
 
 
 def _place(result: ChunkResult, values: Array, controls: Array, failed: dict[int, str]) -> None:

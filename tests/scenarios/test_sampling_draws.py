@@ -148,3 +148,43 @@ def test_names_of_outputs_are_listed() -> None:
     names = list_outputs(CHAIN)
     assert "energised:alpha@2026-Q1" in names and "price:power_us@2027-Q2" in names
     assert len(names) == len(set(names))
+
+
+def test_a_killed_worker_is_replaced_and_nothing_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from concurrent.futures.process import BrokenProcessPool
+
+    monkeypatch.setattr(sample_module, "CHUNK", 8)
+    whole = sample(CHAIN, 24)
+    asked: list[list[int]] = []
+
+    class Breaking:
+        def __init__(self, study: object, workers: int) -> None:
+            from scenarios.evaluators import Worker
+
+            self.worker = Worker(study)  # type: ignore[arg-type]
+
+        def __enter__(self) -> Breaking:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            return None
+
+        def map(self, chunks: list[object]) -> object:
+            asked.append([c.index for c in chunks])  # type: ignore[attr-defined]
+            yield self.worker.evaluate(chunks[0])  # type: ignore[arg-type]
+            if len(asked) == 1:
+                raise BrokenProcessPool("a worker died")
+            for chunk in chunks[1:]:
+                yield self.worker.evaluate(chunk)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(sample_module, "Processes", Breaking)
+    again = sample(CHAIN, 24, workers=2)
+    assert asked == [[0, 1, 2], [1, 2]]
+    assert np.array_equal(again.values, whole.values)
+
+
+def test_too_many_numbers_are_refused() -> None:
+    with pytest.raises(ValueError, match="name fewer outputs"):
+        sample(CHAIN, 10_000_000)
+    with pytest.raises(ValueError, match="at least 1"):
+        sample(CHAIN, 0)

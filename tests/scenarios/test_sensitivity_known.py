@@ -96,3 +96,27 @@ def test_the_map_names_what_binds() -> None:
 def test_unknown_method_is_refused() -> None:
     with pytest.raises(ValueError, match="not one of tornado, morris, sobol, pawn"):
         sensitivity(CHAIN, "guess")
+
+
+def test_a_grid_gives_the_indices_of_a_kinked_function_with_its_error() -> None:
+    from scenarios.surrogate import check_points, grid_points, interpolators
+
+    def kinked(u: np.ndarray) -> np.ndarray:
+        return np.minimum(2 * u[:, 0] + 0.5 * u[:, 1], 1.5)
+
+    (interpolate,) = interpolators(kinked(grid_points(2))[:, None], 2)
+    checks = check_points(2, 1)
+    assert np.max(np.abs(interpolate(checks) - kinked(checks))) < 0.05
+    names = ["x", "y"]
+    points = sample_ranks(names, "sobol", 4096, seed=1)
+    exact, by_grid = (analyse(names, "sobol", points, f(points), seed=1)[0] for f in (kinked, interpolate))
+    for a, b in zip(exact, by_grid, strict=True):
+        assert a["input"] == b["input"] and b["total"] == pytest.approx(a["total"], abs=0.01)
+
+
+def test_sobol_of_two_groups_has_narrow_intervals() -> None:
+    found = sensitivity(CHAIN, "sobol", inputs=["yield", "power"], outputs=["fleet:*@2027-Q2"])
+    leading = found.outputs["fleet:*@2027-Q2"][0]
+    assert leading["input"] == "power" and leading["first_ci"] < 0.05 and leading["total_ci"] < 0.05
+    assert found.surrogate["fleet:*@2027-Q2"] < 0.2
+    assert found.evaluations == 225 + 24
