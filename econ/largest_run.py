@@ -14,6 +14,7 @@ import numpy as np
 
 from econ.failures import FailureError, require_positive
 from econ.goodput import goodput
+from supply.facts import catalog
 
 __all__ = [
     "Growth",
@@ -145,16 +146,17 @@ def largest_run(
     return LargestRun(rate * useful * kept * days * 86_400, count, limits, useful, kept, days)
 
 
-def largest_global_batch(tokens: float, sequence: float, least_steps: float = 50_000) -> float:
-    """Largest global batch in sequences when a run must take at least so many optimizer steps.
+def largest_global_batch(tokens: float, sequence: float, least_steps: float | None = None) -> float:
+    """Largest global batch in sequences when a run must take at least so many optimizer steps (a fact by default).
 
-    Published runs take 30,000 to 500,000 steps; fewer means a batch beyond what training makes use of.
+    Fewer steps mean a batch beyond what training makes use of, so that more accelerators no longer shorten the run.
 
-    >>> largest_global_batch(15e12, 8192, 50_000)
+    >>> largest_global_batch(15e12, 8192)
     36621.09375
     """
-    require_positive(tokens=tokens, sequence=sequence, least_steps=least_steps)
-    return tokens / sequence / least_steps
+    steps = catalog()["training_least_steps"].number if least_steps is None else least_steps
+    require_positive(tokens=tokens, sequence=sequence, least_steps=steps)
+    return tokens / sequence / steps
 
 
 @dataclass(frozen=True)

@@ -267,8 +267,8 @@ class RunPlan:
     usd_per_accelerator: float
     peak_server_kw: float
     usd_per_kwh: float
-    pue: float = 1.2
-    hardware_age_years: float = 0.5
+    pue: float
+    hardware_age_years: float | None = None
     evaluation_share: float | None = None
     failed_runs_share: float = 0.0
     final_run_share: float | None = None
@@ -318,7 +318,9 @@ def run_cost(plan: RunPlan) -> RunCost:
     energy = energy_mwh(hours, plan.peak_server_kw, pue=plan.pue)
     energy_usd = energy * 1000 * plan.usd_per_kwh
     rental = rental_usd(hours, plan.usd_per_accelerator_hour)
-    worn = hours * amortised_usd_per_chip_hour(plan.usd_per_accelerator, plan.hardware_age_years) + energy_usd
+    lag_days = facts.select("Epoch AI cost model", "acquisition_to_training_lag").number
+    age = lag_days / 365.25 if plan.hardware_age_years is None else plan.hardware_age_years
+    worn = hours * amortised_usd_per_chip_hour(plan.usd_per_accelerator, age) + energy_usd
     experiments = rental * (1 / final - 1)
     staff_usd = (rental + experiments) * staff / (1 - staff)
     low, high = plan.step_band

@@ -10,14 +10,16 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
+from econ.performance.hardware import Hardware
 from econ.performance.prediction import Confidence, Limit, Prediction
 from econ.performance.training import step_time
 from econ.performance.training_metrics import memory_value, metric_from_step
+from econ.performance.training_model import TrainingModel
 from econ.performance.training_parameters import family_of
 from econ.performance.training_rows import MEMORY_METRICS, TrainingCase, training_case
 from supply.paths import data_file
 
-__all__ = ["predict_training_row", "predict_training_rows"]
+__all__ = ["predict_training_row", "predict_training_rows", "step_band"]
 
 #: Band of a memory answer by whether recompute is stated (factors): allocators reserve up to a fifth more than tensors.
 MEMORY_BAND = {True: (0.88, 1.2), False: (0.6, 1.6)}
@@ -32,12 +34,30 @@ def _known() -> Mapping[str, Any]:
 
 def confidence_of(case: TrainingCase) -> Confidence:
     """How near the calibration runs are: this pair, this part, this family, or none."""
+    return _confidence(case.model, case.hw)
+
+
+def _confidence(model: TrainingModel, hw: Hardware) -> Confidence:
     known = _known()
-    if f"{case.model.name}/{case.hw.name}" in known["pairs"]:
+    if f"{model.name}/{hw.name}" in known["pairs"]:
         return "measured_nearby"
-    if case.hw.name in known["hardware"]:
+    if hw.name in known["hardware"]:
         return "same_hardware"
-    return "same_family" if family_of(case.hw) in known["families"] else "first_principles"
+    return "same_family" if family_of(hw) in known["families"] else "first_principles"
+
+
+def step_band(model: TrainingModel, hw: Hardware) -> tuple[float, float]:
+    """90 % factors on the step time of a searched layout, by how near calibration runs are.
+
+    >>> from econ.performance.hardware import hardware
+    >>> from econ.performance.training_model import training_model
+    >>> low, high = step_band(training_model("Llama-3.1-70B"), hardware("H100"))
+    >>> 0.7 < low < 1 < high < 1.5
+    True
+    """
+    kind = f"{'expert' if model.moe_layers else 'dense'}_assumed"
+    low, high = _known()["bands"][_confidence(model, hw)][kind]
+    return low, high
 
 
 def _speed(case: TrainingCase) -> Prediction:

@@ -39,7 +39,7 @@ A100, H100 = hardware("A100-80"), hardware("H100")
 PLAN = RunPlan(
     operations_6nd=6.3e24, operations_detailed=6.5e24, accelerators=4096, compute_days=45, goodput=0.9,
     step_band=(0.92, 1.08), usd_per_accelerator_hour=2.0, usd_per_accelerator=40_000, peak_server_kw=1.275,
-    usd_per_kwh=0.08,
+    usd_per_kwh=0.08, pue=1.2,
 )  # fmt: skip
 
 
@@ -197,3 +197,17 @@ def test_fine_tuning_and_rollouts() -> None:
     assert waiting.usd > cost.usd and waiting.generation_share > cost.generation_share
     with pytest.raises(TrainingRunError, match="kept_share = 0"):
         rollout_cost(replace(plan, kept_share=0), 3.0)
+
+
+def test_plan_of_a_frontier_run() -> None:
+    """Llama 3.1 405B: 54-day snapshot of a run of 30.84 million published GPU-hours, over 90 % effective time."""
+    from econ.training_plan import Prices, plan_training
+
+    prices = Prices(2.0, 40_000, 10.2 / 8, 0.08, 1.2)
+    plan = plan_training("Llama-3.1-405B", "H100", 16_384, 15.6e12, 8192, 2048, prices)
+    assert plan.cost.accelerator_hours == pytest.approx(30.84e6, rel=0.25)
+    assert plan.operations_detailed > plan.operations_6nd == pytest.approx(3.8e25, rel=0.02)
+    assert 0.80 < plan.goodput.useful < 0.97
+    assert plan.cost.elapsed_low < plan.cost.elapsed_days < plan.cost.elapsed_high
+    double = plan_training("Llama-3.1-405B", "H100", 16_384, 31.2e12, 8192, 2048, prices)
+    assert double.cost.rental_usd == pytest.approx(2 * plan.cost.rental_usd)
