@@ -30,6 +30,7 @@ __all__ = [
     "embodied",
     "limits",
     "next_binding",
+    "price_without",
     "rents_by_owner",
     "report",
     "stranded",
@@ -126,7 +127,7 @@ def report(
     with Perturbed(solution) as perturbed:
         totals = Totals.of(solution)
         for rank, row in shown:
-            i = _row(solution, row)
+            i = _row_of(solution, row.resource, int(row.t))
             unit = _unit(solution, row.resource, row.t)
             low = high = row.price
             if ranges and solution.y[i] != 0:
@@ -172,9 +173,9 @@ def _shown(solution: Solution, periods: set[str]) -> list[tuple[int, Any]]:
     return [(rank, row) for _, group in table.groupby("t") for rank, row in enumerate(group.itertuples())]
 
 
-def _row(solution: Solution, row: Any) -> int:
-    name = "power" if solution.network.resources[row.resource].is_power else "limit"
-    return solution.structure.row[name, (row.resource, int(row.t))]
+def _row_of(solution: Solution, resource: str, t: int) -> int:
+    name = "power" if solution.network.resources[resource].is_power else "limit"
+    return solution.structure.row[name, (resource, t)]
 
 
 def _unit(solution: Solution, resource: str, t: int) -> float:
@@ -354,3 +355,26 @@ def _takes(solution: Solution, material: str) -> Array:
         if network.fleet[s].material == material:
             total += solution.column("energise", s, g)
     return total
+
+
+def price_without(solution: Solution, resource: str, t: int, processes: Iterable[str]) -> tuple[float, float]:
+    """Price of a resource with and without substitutes: (as planned, after the named processes are closed).
+
+    Raises `ValueError` for a process that is not there.
+    """
+    missing = [p for p in processes if p not in solution.network.processes]
+    if missing:
+        raise ValueError(f"no such process: {', '.join(missing)}")
+    closed = set(processes)
+    engine = solution.compiled.engine
+    row = _row_of(solution, resource, t)
+    with Perturbed(solution) as perturbed:
+        lower, upper = engine.col_lower.copy(), engine.col_upper.copy()
+        shut = upper.copy()
+        shut[[j for j, (name, key) in enumerate(engine.matrix.columns) if name == "start" and key[0] in closed]] = 0.0
+        try:
+            engine.set_col_bounds(lower, shut)
+            _, _, prices = perturbed.moved([row])
+        finally:
+            engine.set_col_bounds(lower, upper)
+    return solution.price(resource, t), float(prices[row] * _unit(solution, resource, t))

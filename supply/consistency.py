@@ -79,6 +79,8 @@ def _references(n: Network) -> Iterator[Problem]:
     for s, sku in n.fleet.items():
         if sku.material not in n.materials:
             yield Problem(f"fleet.{s}.material", f"no such material: {sku.material}", _near(sku.material, n.materials))
+        if len(set(sku.regions)) < len(sku.regions):
+            yield Problem(f"fleet.{s}.regions", "a region is named twice", "name each once")
         if not sku.regions:
             yield Problem(f"fleet.{s}.regions", "no region", "name at least one region where it may be energised")
         for g in sku.regions:
@@ -137,7 +139,17 @@ def _numbers(n: Network) -> Iterator[Problem]:
             yield Problem(path, "has no number", "give one")
 
 
-SHARES = (".yield", ".survival", ".remaining", ".share", ".greatest_share", ".least_share", ".cancel", ".run_down")
+SHARES = (
+    ".yield",
+    ".survival",
+    ".remaining",
+    ".share",
+    ".greatest_share",
+    ".least_share",
+    ".cancel",
+    ".run_down",
+    ".survival_by_age",
+)
 FREE = (".value", ".price", "discount_rate", ".cost", ".energising_cost")
 SPANS = {"costs.life": (0.1, 100.0, "years"), "discount_rate": (-0.5, 10.0, "a year, as a fraction")}
 """Numbers that must lie within a sensible span."""
@@ -208,6 +220,11 @@ def _fleet(n: Network) -> Iterator[Problem]:
         fix = "give the years over which capital-like costs are charged, else they are charged at once"
         yield Problem("costs.life", "is missing", fix, "warning")
     for s, sku in n.fleet.items():
+        if f"fleet.{s}.survival_by_age" in n.values:
+            if f"fleet.{s}.survival" in n.values:
+                yield Problem(f"fleet.{s}.survival_by_age", "stands beside survival", "keep one of the two")
+            if sku.early_retirement:
+                yield Problem(f"fleet.{s}.early_retirement", "cannot be combined with vintages", "drop one of the two")
         if sku.tastes:
             total = np.sum([n.get(f"fleet.{s}.tastes.{k}.share", 0.0) for k in range(sku.tastes)], axis=0)
             if np.any(np.abs(total - 1) > 1e-6):

@@ -142,11 +142,14 @@ class Embodied:
         spent -= float(cost[j])
         self._add(use, j, 1.0, ("balance", "fleet_balance"))
         survival = solution.values.get(f"fleet.{s}.survival", np.ones(network.horizon.length))
+        by_age = solution.values.get(f"fleet.{s}.survival_by_age")
         for later in range(t, network.horizon.length):
             off = structure.column.get(("retire", (s, g, later)))
             if off is not None and self._x[off] > SMALL:
                 break  # an accelerator that may as well be switched off is worth nothing from here on
             kept *= 1.0 if later == t else float(survival[later])
+            if by_age is not None:
+                kept = float(by_age[later - t])
             f = structure.column["fleet", (s, g, later)]
             value += kept * float(cost[f])
             self._add(use, f, kept, ("fleet_balance",))

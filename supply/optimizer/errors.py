@@ -22,11 +22,21 @@ class SolveError(ValueError):
 
 
 class InfeasibleError(SolveError):
-    """No plan satisfies all limits. `relaxations` is the least change that would make one possible."""
+    """No plan satisfies all limits.
 
-    def __init__(self, message: str, relaxations: tuple[Relaxation, ...] = ()) -> None:
+    `relaxations` is the least change that would make one possible; `conflict` names the limits (family, id, period)
+    that together rule a plan out.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        relaxations: tuple[Relaxation, ...] = (),
+        conflict: tuple[tuple[str, str, str], ...] = (),
+    ) -> None:
         super().__init__(message)
         self.relaxations = relaxations
+        self.conflict = conflict
 
 
 class UnboundedError(SolveError):

@@ -39,6 +39,11 @@ class Layout:
                 table[material] += [(p, k) for k in self.process_lags[p]]
         return table
 
+    def returns(self, p: str, m: str) -> bool:
+        """True where a process takes a material and gives some of it back in the same period."""
+        process = self.network.processes[p]
+        return m in process.input and m in process.output and 0 in self.process_lags[p]
+
     @cached_property
     def takers(self) -> dict[str, list[str]]:
         """Material -> processes that take it at start."""

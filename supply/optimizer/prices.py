@@ -71,7 +71,9 @@ class Perturbed:
         """
         index = np.fromiter(rows, dtype=np.int64)
         lower, upper = self.lower.copy(), self.upper.copy()
-        lower[index], upper[index] = lower[index] * factor + add, upper[index] * factor + add
+        for bound in (lower, upper):
+            finite = index[np.isfinite(bound[index])]
+            bound[finite] = bound[finite] * factor + add
         return self._with(lower, upper, chain)
 
     def freed(self, rows: Iterable[int]) -> tuple[float, Array, Array]:

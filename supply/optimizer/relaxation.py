@@ -37,29 +37,53 @@ def infeasible(compiled: Compiled) -> InfeasibleError:
     """Least total relaxation (elastic programme: every soft row may be missed at a cost of one per unit).
 
     A limit that the plan cannot keep is more often too strict than its capacity is too small, so demands and contracts
-    give way first (weight 1), capacities after them (weight 3).
+    give way first (weight 1), capacities after them (weight 3). The conflict is what carries a price in that programme.
     """
-    engine, matrix = compiled.engine, compiled.engine.matrix
+    matrix = compiled.engine.matrix
     soft = [i for i, (name, _) in enumerate(matrix.rows) if name in WORDS]
-    amounts = _elastic(compiled, soft)
-    if amounts is None:
+    solved = _elastic(compiled, soft)
+    if solved is None:
         return InfeasibleError(
             "infeasible: no plan satisfies the balances of material, fleet and cash themselves: check opening stocks, "
             "pipelines, negative quantities and yields above what goes in"
         )
+    amounts, prices = solved
     labels = compiled.network.horizon.labels()
-    found = []
-    for i, amount in zip(soft, amounts, strict=True):
-        if amount > 1e-7:
-            name, key = matrix.rows[i]
-            unit, size = _natural(compiled, name, key)
-            words = f"{WORDS[name].format(key[0])} in {labels[key[-1]]}: short by {_show(amount * size)} {unit}"
-            found.append(Relaxation(name, str(key[0]), labels[key[-1]], float(amount * size), unit, words))
+    found = [_words(compiled, i, a, labels) for i, a in zip(soft, amounts, strict=True) if a > 1e-7]
     found.sort(key=lambda r: (r.row, r.subject, r.period))
-    del engine
+    priced = [matrix.rows[i] for i in soft if abs(prices[i]) > 1e-7]
+    conflict = tuple((name, str(key[0]), labels[key[-1]]) for name, key in priced)
     lines = "; ".join(r.words for r in found[:8]) + (f"; and {len(found) - 8} more" if len(found) > 8 else "")
     message = f"infeasible: no plan satisfies all limits. The least that must give way: {lines}."
-    return InfeasibleError(message, tuple(found))
+    given = {(r.row, r.subject) for r in found}
+    others = sorted({f"{FAMILY.get(n, n)} of {s}" for n, s, _ in conflict if (n, s) not in given})
+    if others:
+        more = f" and {len(others) - 4} more" if len(others) > 4 else ""
+        message += f" It stands against: {', '.join(others[:4])}{more}."
+    return InfeasibleError(message, tuple(found), conflict)
+
+
+FAMILY = {
+    "limit": "the capacity",
+    "power": "the power",
+    "demand_met": "the demand",
+    "contract_least_due": "the least take",
+    "contract_share_due": "the least share",
+    "contract_share_limit": "the greatest share",
+    "contract_greatest_limit": "the greatest take",
+    "ramp_limit": "the ramp",
+    "run_down_limit": "the run-down",
+    "siting_least_share": "the least share",
+    "siting_greatest_share": "the greatest share",
+}
+
+
+def _words(compiled: Compiled, row: int, amount: float, labels: list[str]) -> Relaxation:
+    name, key = compiled.engine.matrix.rows[row]
+    unit, size = _natural(compiled, name, key)
+    period = labels[key[-1]]
+    words = f"{WORDS[name].format(key[0])} in {period}: short by {_show(amount * size)} {unit}"
+    return Relaxation(name, str(key[0]), period, float(amount * size), unit, words)
 
 
 def _show(amount: float) -> str:
@@ -79,14 +103,12 @@ def _natural(compiled: Compiled, name: str, key: tuple[Any, ...]) -> tuple[str, 
     return "units", scale.flow
 
 
-def _elastic(compiled: Compiled, soft: list[int]) -> Array | None:
+def _elastic(compiled: Compiled, soft: list[int]) -> tuple[Array, Array] | None:
     engine, matrix = compiled.engine, compiled.engine.matrix
     columns, rows = len(matrix.columns), len(matrix.rows)
     weight = np.array([3.0 if matrix.rows[i][0] in ("limit", "power") else 1.0 for i in soft])
-    equal = [k for k, i in enumerate(soft) if matrix.kind[i] == 0]
     # one slack per soft row in the direction that widens it; equalities (demand that must be met) may only fall short
     sign = np.array([-1.0 if matrix.kind[i] == 1 else 1.0 for i in soft])
-    del equal
     lp = HighsLp()
     lp.num_col_, lp.num_row_ = columns + len(soft), rows
     lp.col_cost_ = np.concatenate([np.zeros(columns), weight])
@@ -103,7 +125,8 @@ def _elastic(compiled: Compiled, soft: list[int]) -> Array | None:
     highs.run()
     if highs.getModelStatus() != HighsModelStatus.kOptimal:
         return None
-    return np.array(highs.getSolution().col_value)[columns:]
+    solution = highs.getSolution()
+    return np.array(solution.col_value)[columns:], np.array(solution.row_dual)
 
 
 def unbounded(compiled: Compiled) -> UnboundedError:

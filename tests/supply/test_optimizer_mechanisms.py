@@ -196,6 +196,20 @@ def test_co_products_from_bins_share_one_start_and_may_be_thrown_away() -> None:
     assert solution.price("fab", 0) == pytest.approx(0.6)  # one more start: 0.6 x, its y has no buyer left
 
 
+def test_a_process_may_give_part_of_its_input_back_at_once() -> None:
+    # refining takes 4 of x, gives 1 back and makes 1 y
+    values = {"processes.refine.input.x": 4, "processes.refine.output.x": 1, "processes.refine.output.y": 1}
+    network = line(
+        1,
+        12,
+        materials=[Material("x"), Material("y")],
+        processes=[Process("make", ("x",), uses=("fab",)), Process("refine", ("x", "y"), ("x",))],
+        demand=[Demand("y")],
+        values={**values, "demand.y.price": 1},
+    )
+    assert sold(network, "y") == [4]
+
+
 def test_ramp_from_a_floor_and_run_down() -> None:
     ramp = {"processes.make.ramp": 2, "processes.make.floor": 1, "opening.pipeline.make": 0}
     assert sold(line(4, 10, values=ramp)) == [1, 3, 7, 10]

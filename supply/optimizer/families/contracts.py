@@ -70,7 +70,7 @@ def constrain(c: Context) -> None:
         if row.is_power:
             mine = [(s, g) for s, g in layout.places if s in contract.processes and g == row.region]
             return sum(m.kw[s, t] * m.fleet[s, g, t] for s, g in mine)
-        mine_p = [p for p in contract.processes if contract.resource in c.network.processes[p].uses]
+        mine_p = [p for p in dict.fromkeys(contract.processes) if contract.resource in c.network.processes[p].uses]
         return sum(m.use[p, contract.resource, t] * m.start[p, t] for p in mine_p if (p, t) in started)
 
     def share_limit(_: object, k: str, t: int) -> object:

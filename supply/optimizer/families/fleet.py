@@ -2,6 +2,7 @@
 
     fleet[s,g,t] = survival[s,t] fleet[s,g,t-1] + energise[s,g,t] - retire[s,g,t],   fleet[s,g,-1] = fleet_opening[s,g]
     sum_s kw[s,t] fleet[s,g,t] <= capacity[r,t] + sum_e added[e,t]                 for every power row r of region g
+    fleet[s,g,t] = left[s,g,t] + sum_k vintage[s,t-k] energise[s,g,k]            where survival depends on age
     least_share[g,t] E[t] <= sum_s energise[s,g,t] <= greatest_share[g,t] E[t],   E[t] = sum_{s,g} energise[s,g,t]
 
 Power is used for life: an accelerator holds its planning kW in every period in which it exists. An opening fleet above
@@ -15,6 +16,7 @@ from functools import partial
 import numpy as np
 import pyomo.environ as pyo
 
+from supply.fleet import has_vintages, opening_survival
 from supply.network import Array, Network
 from supply.optimizer.context import Context
 from supply.optimizer.parameters import Values
@@ -24,7 +26,7 @@ def opening_share(network: Network, region: str, values: Values) -> float:
     """Share of the opening fleet of a region that fits under its power rows in the first period (1 if all does)."""
     need = sum(
         values(f"fleet.{s}.kw_planning")[0]
-        * values(f"fleet.{s}.survival", 1.0)[0]
+        * _first_survival(network, s, values)
         * values(f"fleet.{s}.opening.{region}")[0]
         for s, sku in network.fleet.items()
         if region in sku.regions and f"fleet.{s}.opening.{region}" in network.values
@@ -35,12 +37,24 @@ def opening_share(network: Network, region: str, values: Values) -> float:
     return float(min(1.0, *(1000.0 * values(f"resources.{r}.capacity")[0] / need for r in rows)))
 
 
+def _first_survival(network: Network, s: str, values: Values) -> float:
+    """Share of the opening fleet that is left at the end of the first period."""
+    if not has_vintages(network, s):
+        return float(values(f"fleet.{s}.survival", 1.0)[0])
+    age = float(values(f"fleet.{s}.opening_age", 0.0)[0])
+    return float(opening_survival(values(f"fleet.{s}.survival_by_age"), age)[0])
+
+
 def declare(c: Context) -> None:
     """Parameters kw, survival, fleet_opening, siting_least, siting_greatest."""
     for s in c.network.fleet:
         if any(row.is_power for row in c.network.resources.values()):
             c.declare("kw", (s,), partial(_plain, f"fleet.{s}.kw_planning"))
-        c.declare("survival", (s,), partial(_survival, s))
+        if has_vintages(c.network, s):
+            for k in c.layout.periods:
+                c.declare("vintage", (s, k), partial(_vintage, s, k))
+        else:
+            c.declare("survival", (s,), partial(_survival, s))
     for s, g in c.layout.places:
         if c.given(f"fleet.{s}.opening.{g}"):
             c.declare("fleet_opening", (s, g), partial(_fleet_opening, c, s, g))
@@ -54,13 +68,20 @@ def _plain(path: str, values: Values) -> Array:
     return values(path)
 
 
+def _vintage(s: str, age: int, values: Values) -> Array:
+    return np.full(values.length, values(f"fleet.{s}.survival_by_age")[age])
+
+
 def _survival(s: str, values: Values) -> Array:
     return values(f"fleet.{s}.survival", 1.0)
 
 
 def _fleet_opening(c: Context, s: str, g: str, values: Values) -> Array:
-    kept = values(f"fleet.{s}.survival", 1.0)[0] * values(f"fleet.{s}.opening.{g}")[0]
-    return np.full(values.length, kept * opening_share(c.network, g, values) / c.scale.flow)
+    opening = values(f"fleet.{s}.opening.{g}")[0] * opening_share(c.network, g, values) / c.scale.flow
+    if has_vintages(c.network, s):
+        age = float(values(f"fleet.{s}.opening_age", 0.0)[0])
+        return np.asarray(opening * opening_survival(values(f"fleet.{s}.survival_by_age"), age))
+    return np.full(values.length, opening * values(f"fleet.{s}.survival", 1.0)[0])
 
 
 def variables(c: Context) -> None:
@@ -77,6 +98,10 @@ def constrain(c: Context) -> None:
     energised, retired = set(layout.energise_index), set(layout.retire_index)
 
     def fleet_balance(_: object, s: str, g: str, t: int) -> object:
+        if has_vintages(c.network, s):
+            vintages = [m.vintage[s, t - k, t] * m.energise[s, g, k] for k in range(t + 1) if (s, g, k) in energised]
+            left = m.fleet_opening[s, g, t] if c.has("fleet_opening", s, g) else 0
+            return m.fleet[s, g, t] == left + sum(vintages)
         if t:
             kept = m.survival[s, t] * m.fleet[s, g, t - 1]
         else:

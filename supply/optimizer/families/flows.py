@@ -5,7 +5,8 @@
     sum_p use[p,r,t] start[p,t] <= capacity[r,t] + sum_e added[e,t]
     start[p,t] <= process_limit[p,t]                        (only while a disruption of the process lasts)
 
-`arrival` = output x yield x lag weight, by start period; inputs and capacity are taken at start, so a late failure
+`arrival` = output x yield x lag weight, by start period (less the intake where a process gives the same material back
+at once); inputs and capacity are taken at start, so a late failure
 wastes good parts. `pipe` is what was started before the horizon, plus opening stock in the first period.
 """
 
@@ -27,9 +28,11 @@ def declare(c: Context) -> None:
     for p, process in c.network.processes.items():
         for m in process.output:
             for k in c.layout.process_lags[p]:
-                c.declare("arrival", (p, m, k), partial(arrival, p, m, k))
+                net = k == 0 and m in process.input  # what is given back at once is one coefficient, not two
+                c.declare("arrival", (p, m, k), partial(_net if net else arrival, p, m, k))
         for m in process.input:
-            c.declare("intake", (p, m), partial(_plain, f"processes.{p}.input.{m}"))
+            if not c.layout.returns(p, m):
+                c.declare("intake", (p, m), partial(_plain, f"processes.{p}.input.{m}"))
         for r in process.uses:
             c.declare("use", (p, r), partial(_plain, f"processes.{p}.uses.{r}"))
     for r in c.network.resources:
@@ -54,6 +57,10 @@ def arrival(p: str, m: str, lag: int, values: Values) -> Array:
     made = values(f"processes.{p}.output.{m}") * yields
     lead = f"processes.{p}.lead_time"
     return made * values.weight(lead, lag) if values.given(lead) else made
+
+
+def _net(p: str, m: str, lag: int, values: Values) -> Array:
+    return np.asarray(arrival(p, m, lag, values) - values(f"processes.{p}.input.{m}"))
 
 
 def capacity(c: Context, r: str, values: Values) -> Array:
@@ -115,7 +122,8 @@ def constrain(c: Context) -> None:
             for p, k in layout.makers[material]
             if (p, t - k) in started
         ]
-        takes = [m.intake[p, material, t] * m.start[p, t] for p in layout.takers[material] if (p, t) in started]
+        takers = [p for p in layout.takers[material] if (p, t) in started and not layout.returns(p, material)]
+        takes = [m.intake[p, material, t] * m.start[p, t] for p in takers]
         places = [(s, g) for s in layout.drawn_by[material] for g in c.network.fleet[s].regions]
         takes += [m.energise[s, g, t] for s, g in places if (s, g, t) in energised]
         if material in c.network.demand:

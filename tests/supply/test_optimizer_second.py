@@ -1,0 +1,236 @@
+"""Vintages, power queues, sharing rules, resilience, near-optimal mixes, substitutes, conflict sets."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from supply.bottleneck import embodied, price_without
+from supply.consistency import check
+from supply.fleet import opening_survival, sharp_survival, weibull_survival
+from supply.network import (
+    Contract,
+    Demand,
+    FleetSku,
+    Horizon,
+    Material,
+    Network,
+    NetworkError,
+    Objective,
+    Process,
+    Region,
+    Resource,
+)
+from supply.network_examples import course_11_1, power_chain
+from supply.network_random import random_industry
+from supply.optimizer.compiled import Compiled, optimize
+from supply.optimizer.errors import InfeasibleError
+from supply.optimizer.near_optimal import mix_range
+from supply.power import Site, grid_queue, mean_level, waiting_mw
+from supply.resilience import concentration, outages, recovery_cost, time_to_survive
+from supply.sharing import compare_rules, equal_shares, proportional_shares, with_shares
+
+
+def ageing(curve: Any, **values: Any) -> Network:
+    return Network.build(
+        Horizon("2026-Q1", 4),
+        [Material("x")],
+        [Process("make", ("x",), uses=("fab",))],
+        [Resource("fab"), Resource("power", "power", "MW", region="us")],
+        {
+            "processes.make.output.x": 1,
+            "processes.make.uses.fab": 1,
+            "resources.fab.capacity": 10,
+            "resources.power.capacity": 0.015,
+            "fleet.x.kw_planning": 1,
+            "fleet.x.value": 1,
+            "fleet.x.survival_by_age": curve,
+            **values,
+        },
+        fleet=[FleetSku("x", "x", ("us",))],
+        regions=[Region("us")],
+    )
+
+
+def fleet_of(solution: Any) -> list[float]:
+    return solution.fleet.groupby("t").fleet.sum().round(9).tolist()
+
+
+def test_vintages_die_by_age() -> None:
+    # everything lives two periods: 10; 15 (power); 15 (10 of the first gone, 5 + 10); 15 (5 gone, 10 + 5)
+    solution = optimize(ageing(sharp_survival(4, 2.0)))
+    assert fleet_of(solution) == [10, 15, 15, 15]
+    assert solution.energised.energised.round(9).tolist() == [10, 5, 10, 5]
+    assert embodied(solution).identity.gap.max() < 1e-9
+
+
+def test_opening_fleet_has_an_age() -> None:
+    values = {"fleet.x.opening.us": 8, "fleet.x.opening_age": 1, "resources.fab.capacity": 0}
+    assert fleet_of(optimize(ageing([1.0, 0.8, 0.4, 0.0], **values))) == [4, 0, 0, 0]
+    assert opening_survival(np.array([1.0, 0.5]), 5.0).tolist() == [1.0, 1.0]  # beyond the curve its last value holds
+
+
+def test_survival_curves() -> None:
+    assert weibull_survival(5, 2.0, 1.0) == pytest.approx(np.exp(-np.arange(5) / 2))
+    assert sharp_survival(3, 1.25).tolist() == [1, 0.25, 0]
+    with pytest.raises(NetworkError, match="must be positive"):
+        weibull_survival(3, 0, 1)
+    both = ageing(sharp_survival(4, 2.0), **{"fleet.x.survival": 0.9})
+    assert [p.message for p in check(both)] == ["stands beside survival"]
+
+
+def test_grid_connects_first_come_first_served_and_in_parts() -> None:
+    sites = [Site("late", 10, 2), Site("first", 30, 0), Site("second", 20, 0.5)]
+    rate = np.array([20.0, 20.0, 20.0])
+    assert grid_queue(sites, rate).tolist() == [20, 40, 60]
+    assert waiting_mw(sites, rate).tolist() == [10, 10, 0]
+    assert grid_queue([Site("a", 5, 1)], rate).tolist() == [0, 5, 5]
+    assert mean_level(np.array([20.0, 40.0]), 0.0).tolist() == [10, 30]
+    with pytest.raises(NetworkError, match="negative MW"):
+        grid_queue([Site("a", -5, 1)], rate)
+
+
+def test_two_limits_of_one_region_have_their_own_prices() -> None:
+    network = ageing(np.ones(4))
+    cooled = replace(
+        network, resources={**network.resources, "cooling": Resource("cooling", "power", "MW", region="us")}
+    )
+    solution = optimize(cooled.with_values({"resources.cooling.capacity": 0.006}))
+    assert fleet_of(solution) == [6, 6, 6, 6]
+    assert solution.lasting_price("power", 0) == 0
+    assert solution.lasting_price("cooling", 0) == pytest.approx(4 * 2191.5 * 1000)
+
+
+def two_products() -> Network:
+    values: dict[str, Any] = {"resources.line.capacity": 10}
+    for p, price in (("a", 3.0), ("b", 1.0)):
+        values |= {f"processes.{p}.output.{p}": 1, f"processes.{p}.uses.line": 1, f"demand.{p}.price": price}
+    return Network.build(
+        Horizon("2026-Q1", 1),
+        [Material("a"), Material("b")],
+        [Process(p, (p,), uses=("line",)) for p in "ab"],
+        [Resource("line")],
+        values,
+        demand=[Demand("a"), Demand("b")],
+        objective=Objective("value"),
+    )
+
+
+def test_sharing_rules_state_the_value_they_lose() -> None:
+    network = two_products()
+    groups = {"one": ["a"], "two": ["b"]}
+    results = compare_rules(
+        network,
+        {
+            "equal": equal_shares(network, "line", groups),
+            "by contract": proportional_shares(network, "line", groups, {"one": 8, "two": 2}),
+        },
+    )
+    lost = {r.rule: (round(r.value_lost, 9), round(r.share_lost, 9)) for r in results}
+    assert lost == {"optimum": (0, 0), "equal": (10, round(1 / 3, 9)), "by contract": (4, round(4 / 30, 9))}
+    with pytest.raises(NetworkError, match=r"sum to 1\.2"):
+        with_shares(network, "line", {"one": (["a"], 0.6), "two": (["b"], 0.6)})
+
+
+def test_time_to_survive_is_the_buffer_and_recovery_costs_what_is_missed() -> None:
+    network = Network.build(
+        Horizon("2026-Q1", 6),
+        [Material("x")],
+        [Process("make", ("x",), uses=("fab",), supplier="one"), Process("other", ("x",), uses=("spare",))],
+        [Resource("fab", "fab", supplier="one"), Resource("spare", "fab", supplier="two")],
+        {
+            "processes.make.output.x": 1,
+            "processes.make.uses.fab": 1,
+            "processes.other.output.x": 1,
+            "processes.other.uses.spare": 1,
+            "resources.fab.capacity": 10,
+            "resources.spare.capacity": 2,
+            "demand.x.price": 1,
+            "demand.x.quantity": 10,
+            "opening.stock.x": 18,
+        },
+        demand=[Demand("x")],
+    )
+    solution = optimize(network)
+    table = time_to_survive(solution, 0, 4)
+    # without the big site 8 a period are missing: 18 in stock bridge two periods
+    assert table.set_index("resource").time_to_survive.to_dict() == {"fab": 2, "spare": 4}
+    assert table["rank"].tolist() == [1, 2]
+    losses = outages(solution, 0, 3, ["fab"]).set_index("periods").loss
+    assert losses.to_dict() == pytest.approx({1: 0, 2: 0, 3: 3 * 8 - 18})
+    cost = recovery_cost(solution, 0, {"fab": 4, "spare": 4})
+    assert dict(zip(cost.resource, cost.loss, strict=True)) == pytest.approx({"fab": 4 * 8 - 18, "spare": 0})
+    shares = concentration(network, "supplier")
+    assert shares.share.tolist() == pytest.approx([10 / 12, 2 / 12])
+    assert shares.hhi.iloc[0] == pytest.approx((100 + 4) / 144)
+    with pytest.raises(ValueError, match="choose supplier, owner or region"):
+        concentration(network, "colour")
+
+
+def test_substitutes_with_and_without() -> None:
+    values = {f"processes.{p}.output.x": 1 for p in "ab"} | {"processes.b.cost": 0.4, "resources.other.capacity": 50}
+    values |= {
+        "processes.a.uses.fab": 1,
+        "processes.b.uses.other": 1,
+        "resources.fab.capacity": 10,
+        "demand.x.price": 1,
+    }
+    network = Network.build(
+        Horizon("2026-Q1", 1), [Material("x")],
+        [Process("a", ("x",), uses=("fab",)), Process("b", ("x",), uses=("other",))],
+        [Resource("fab"), Resource("other")], {**values, "demand.x.quantity": 30}, demand=[Demand("x")],
+    )  # fmt: skip
+    solution = optimize(network)
+    assert price_without(solution, "fab", 0, ["b"]) == (pytest.approx(0.4), pytest.approx(1.0))
+    with pytest.raises(ValueError, match="no such process: c"):
+        price_without(solution, "fab", 0, ["c"])
+
+
+def test_mix_is_nearly_free_beside_the_optimum() -> None:
+    network = two_products().with_values({"demand.a.price": 1.0005, "demand.b.price": 1.0})
+    found = mix_range(optimize(network), ["a", "b"], ["2026-Q1"], quantity="sold").set_index("subject")
+    assert found.planned.to_dict() == {"a": pytest.approx(10), "b": pytest.approx(0)}
+    assert found.loc["a", "low"] == pytest.approx(0, abs=1e-6)
+    assert found.loc["b", "high"] == pytest.approx(10)
+    compiled = Compiled(random_industry(skus=2, periods=4, tail=2))
+    solution = compiled.solve()
+    table = mix_range(solution, ["sku0"], solution.network.horizon.labels()[:4])
+    assert (table.low <= table.planned).all()
+    assert (table.planned <= table.high).all()
+    assert compiled.solve().objective_total == pytest.approx(solution.objective_total, rel=1e-12)
+
+
+def test_conflict_names_both_sides() -> None:
+    network = replace(course_11_1(), contracts={"ours": Contract("ours", "cowos", ("package",))})
+    with pytest.raises(InfeasibleError) as error:
+        optimize(network.with_values({"contracts.ours.least": 12000}))
+    message = str(error.value)
+    assert "the least take of contract ours cannot be reached in 2026-Q1: short by 2,000 accelerator" in message
+    assert "It stands against: the capacity of cowos" in message
+    assert {name for name, _, _ in error.value.conflict} == {"limit", "contract_least_due"}
+
+
+def test_balances_alone_can_be_impossible() -> None:
+    # a fleet without early retirement under falling power: the power row has to give way
+    network = power_chain(3, mw=(100.0, 50.0, 10.0)).with_values({"fleet.big.opening.us": 40e3})
+    with pytest.raises(
+        InfeasibleError, match="power of power_us is too small for the fleet that must run there in 2026-Q2"
+    ):
+        optimize(network)
+
+
+def test_a_longer_tail_is_compared_year_by_year() -> None:
+    from supply.optimizer.tail import tail_effect, with_tail
+
+    network = power_chain(8, life_years=2.0, tail=0)
+    short = tail_effect(optimize(network))
+    assert short.year.tolist() == ["2026", "2027"]
+    assert short.planned.sum() > 0
+    settled = tail_effect(optimize(with_tail(network, 12)))
+    assert settled.passed.all()
+    longer = with_tail(network, 3)
+    assert longer.values["resources.power_us.capacity"][-3:].tolist() == [800, 800, 800]
+    assert with_tail(longer, 1).horizon.length == 9
