@@ -16,8 +16,9 @@ from econ.performance.load_models import (
     closed_loop,
     disaggregated,
     maximum_throughput,
+    throughput_within,
 )
-from econ.performance.mlperf import latency_limits
+from econ.performance.mlperf import latency_limits, mean_tpot_limit_s
 from econ.performance.parameters import ParameterSet
 from econ.performance.requests import build_setups
 from econ.performance.setups import Setups
@@ -152,7 +153,8 @@ def _limited_latencies(cases: Sequence[InferenceCase], free: dict[str, Array]) -
 def _mlperf(
     cases: Sequence[InferenceCase], s: Setups, c: Constants, p: ParameterSet, count: Array, copies: Array
 ) -> Answers:
-    served = maximum_throughput(s, c)
+    limits = np.array([mean_tpot_limit_s(case.request.model, case.scenario) for case in cases])
+    served = throughput_within(s, c, limits)
     share = {"server": float(p.value("server_share")), "interactive": float(p.value("interactive_share"))}
     factor = np.array([share.get(case.scenario, 1.0) for case in cases])
     loaded = arrivals(s, c, served.output_per_s * factor / s.osl)

@@ -13,8 +13,9 @@ from econ.performance.calibration_data import Measurement
 from econ.performance.inference_rows import InferenceCase
 from econ.performance.kernel_engine import KernelBatch, in_metric
 from econ.performance.kernel_rows import KernelCase
-from econ.performance.load_models import closed_loop, disaggregated, maximum_throughput
+from econ.performance.load_models import closed_loop, disaggregated, maximum_throughput, throughput_within
 from econ.performance.local import LocalCase, local_codes, local_values
+from econ.performance.mlperf import mean_tpot_limit_s
 from econ.performance.parameters import ParameterSet, ParameterVector
 from econ.performance.requests import build_setups
 from econ.performance.setups import Setups
@@ -83,6 +84,7 @@ class _Mode:
         self.scenario = np.array([c.scenario for c in cases])
         self.workers = np.array([[c.prefill_workers, c.decode_workers] for c in cases])
         self.decode = decode
+        self.limit_s = np.array([mean_tpot_limit_s(c.request.model, c.scenario) for c in cases])
 
     def metrics(self, p: ParameterSet, index: NDArray[np.int64]) -> dict[str, Array]:
         """The fitted metrics of the set-ups at ``index``."""
@@ -105,9 +107,9 @@ class _Mode:
             d, w = self.decode.take(index), self.workers[index]
             served, _ = disaggregated(s, c, d, constants(p, d), w[:, 0], w[:, 1])
             return {"tpot_mean": served.tpot_s, "ttft_mean": served.ttft_s}
-        rate = maximum_throughput(s, c).output_per_s * copies
         if self.mode == "offline":
-            return {"throughput_output_tokens_total": rate}
+            return {"throughput_output_tokens_total": maximum_throughput(s, c).output_per_s * copies}
+        rate = throughput_within(s, c, self.limit_s[index]).output_per_s * copies
         scenario = self.scenario[index]
         share = np.where(scenario == "server", p.value("server_share"), 1.0)
         share = np.where(scenario == "interactive", p.value("interactive_share"), share)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from econ.performance.formats import FormatError, number_format
+
 #: Bytes per stored parameter with block scales: NVFP4 16 values share one FP8 scale, MXFP4 32 share one 8-bit exponent,
 #: INT4 groups of 32 share one BF16 scale, FP8 blocks of 128 x 128 share one FP32 scale (negligible).
 STORED_BYTES: dict[str, float] = {
@@ -31,6 +33,17 @@ _LABELS: tuple[tuple[str, str], ...] = (
 )
 
 
+def stored_bytes(name: str) -> float:
+    """Bytes per parameter of a canonical format, or of ``bits:N`` for the mixes of file formats.
+
+    >>> stored_bytes("nvfp4"), stored_bytes("bits:4.0")
+    (0.5625, 0.5)
+    """
+    if name.startswith("bits:"):
+        return float(name.removeprefix("bits:")) / 8.0
+    return STORED_BYTES[name]
+
+
 @dataclass(frozen=True)
 class PartFormats:
     """Stored format and bytes of the dense layers, the experts and the head, and the format that each computes in."""
@@ -42,17 +55,17 @@ class PartFormats:
     @property
     def dense_bytes(self) -> float:
         """Bytes per parameter of attention, dense and shared layers."""
-        return STORED_BYTES[self.dense]
+        return stored_bytes(self.dense)
 
     @property
     def expert_bytes(self) -> float:
         """Bytes per expert parameter."""
-        return STORED_BYTES[self.expert]
+        return stored_bytes(self.expert)
 
     @property
     def head_bytes(self) -> float:
         """Bytes per parameter of head and embeddings."""
-        return STORED_BYTES[self.head]
+        return stored_bytes(self.head)
 
 
 def canonical_format(label: str) -> str | None:
@@ -84,7 +97,10 @@ def part_formats(weight_format: str, is_moe: bool, native_format: str = "") -> P
     """
     name = canonical_format(weight_format)
     if name is None:
-        raise ValueError(f"unknown weight format {weight_format!r}; use BF16, FP8, INT8, NVFP4, MXFP4 or INT4")
+        try:
+            name = f"bits:{number_format(weight_format).bits_per_weight}"
+        except FormatError as problem:
+            raise ValueError(f"unknown weight format {weight_format!r}: {problem}") from problem
     if native_format.lower() == "mxfp4" and is_moe and name != "bf16":
         return PartFormats("bf16", "mxfp4", "bf16")
     if name in ("nvfp4", "mxfp4", "int4") and is_moe:
@@ -99,6 +115,8 @@ def compute_format(stored: str, native_peaks: frozenset[str]) -> str:
     'bf16'
     """
     wanted = {"nvfp4": "fp4", "mxfp4": "fp4", "int4": "bf16"}.get(stored, stored)
+    if stored.startswith("bits:"):
+        wanted = "bf16"
     if wanted in native_peaks:
         return wanted
     return "bf16" if "bf16" in native_peaks else "fp16" if "fp16" in native_peaks else "fp32"

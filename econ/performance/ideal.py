@@ -36,6 +36,7 @@ _IDEAL: dict[str, float] = {
     "release_rate": 1.0,
     "shard_loss": 1e-9,
     "expert_width": 1e-9,
+    "rank_wait": 1e-9,
     "separate_step": 1.0,
     "separate_first_ms": 1e-9,
     "separate_burst": 1e-9,

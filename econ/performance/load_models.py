@@ -47,6 +47,11 @@ def batch_limit(s: Setups, c: Constants) -> Array:
     return np.asarray(c.capacity * free / kv_bytes_per_sequence(s, s.isl + 0.5 * s.osl))
 
 
+def rank_factor(s: Setups, c: Constants) -> Array:
+    """Slow-down of data-parallel attention: ranks step together, so each waits while another prefills; 1 for one rank."""
+    return np.asarray(1.0 + c.rank_wait * (1.0 - 1.0 / s.dp))
+
+
 def closed_loop(s: Setups, c: Constants) -> Served:
     """Closed loop of ``concurrency`` users, each sending its next request when the last one ends.
 
@@ -65,7 +70,7 @@ def closed_loop(s: Setups, c: Constants) -> Served:
     for _ in range(ROUNDS):
         step = decode_step(s, c, np.maximum(running, 1.0), context).total_s
         extra = np.maximum(running - 1.0, 0.0)
-        tpot = step / s.tokens_per_step + c.interference * extra * pre.work_s / s.osl
+        tpot = (step / s.tokens_per_step + c.interference * extra * pre.work_s / s.osl) * rank_factor(s, c)
         ttft = c.first_token_s + pre.alone_s + c.waits * step + c.burst * extra * queue
         busy = s.osl * tpot
         running = 0.4 * running + 0.6 * np.minimum(users * busy / (busy + ttft), limit)
@@ -84,10 +89,35 @@ def maximum_throughput(s: Setups, c: Constants, most: float = 2048.0) -> Served:
     pre = prefill(s, c)
     # Pipeline stages work on different micro-batches at once, so each sees its share of the running sequences.
     step = decode_step(s, c, running / s.pp, s.isl + s.osl / 2).total_s
-    tpot = step / s.tokens_per_step + running / s.pp * pre.work_s / s.osl
+    tpot = (step / s.tokens_per_step + running / s.pp * pre.work_s / s.osl) * rank_factor(s, c)
     rate = c.release_rate * s.dp * running / tpot
     ttft = c.first_token_s + pre.alone_s + c.waits * step
     return Served(ttft, tpot, running, limit, rate, np.zeros(len(s)), step, pre)
+
+
+def throughput_within(s: Setups, c: Constants, tpot_limit_s: Array, most: float = 2048.0) -> Served:
+    """Best rate whose mean time per output token stays within a limit (infinite: `maximum_throughput`).
+
+    TPOT rises with the batch, so the batch is found by bisection between one sequence and what the cache holds.
+    """
+    free = maximum_throughput(s, c, most)
+    pre = free.prefill
+    context = s.isl + s.osl / 2
+
+    def time_per_token(running: Array) -> Array:
+        step = decode_step(s, c, running / s.pp, context).total_s
+        return np.asarray((step / s.tokens_per_step + running / s.pp * pre.work_s / s.osl) * rank_factor(s, c))
+
+    low, high = np.log(np.minimum(free.running, 1.0)), np.log(free.running)
+    for _ in range(24):
+        middle = (low + high) / 2
+        inside = time_per_token(np.exp(middle)) <= tpot_limit_s
+        low, high = np.where(inside, middle, low), np.where(inside, high, middle)
+    bound = free.tpot_s > tpot_limit_s
+    running = np.where(bound, np.exp(low), free.running)
+    tpot = np.where(bound, time_per_token(running), free.tpot_s)
+    rate = np.where(bound, c.release_rate * s.dp * running / tpot, free.output_per_s)
+    return Served(free.ttft_s, tpot, running, free.batch_limit, rate, free.overload, free.step_s, pre)
 
 
 #: Share of the closed-loop first-token constant that a lone arrival pays, and decode steps that it waits.

@@ -34,6 +34,8 @@ ENGINES: tuple[str, ...] = ("llama.cpp", "ollama", "exllama")
 #: Prompt tokens that llama.cpp evaluates at once, and the mean generated length of its benchmarks.
 MICRO_BATCH = 512.0
 GENERATED = 128.0
+#: Weights over memory up to which measured machines still run (the rest stays on the host).
+SPILL = 1.15
 #: Cache reads reach about the share of bandwidth that the serving fit finds for 16-bit caches.
 CACHE_BANDWIDTH = 0.65
 
@@ -100,6 +102,16 @@ def _weights(arch: Architecture, label: str) -> tuple[float, float, bool]:
     return fixed, (parts["experts"] / count if count else 0.0), form.bits_per_weight < 15
 
 
+def _refuse_misfit(model: str, part: Hardware, stored: float, cards: float) -> None:
+    """Refuse weights well beyond the memory; a little beyond, programs keep some layers on the host."""
+    memory = part.memory_bytes * cards
+    if stored > SPILL * memory:
+        raise EngineError(
+            f"{model} does not fit {cards:g} x {part.name}: weights {stored / 1e9:.1f} GB of {memory / 1e9:.1f} GB; "
+            "use a narrower format or more memory"
+        )
+
+
 def local_case(row: Mapping[str, str], isl: float | None, osl: float | None, batch: float, cards: float) -> LocalCase:
     """Case of a local row; unstated context is that of the short benchmark runs.
 
@@ -110,6 +122,7 @@ def local_case(row: Mapping[str, str], isl: float | None, osl: float | None, bat
     arch, part = resolve(base, row.get("hardware") or "")
     label = row.get("weight_format") or suffix or arch.native_format
     fixed, expert, quantised = _weights(arch, label)
+    _refuse_misfit(arch.name, part, fixed + expert * arch.moe_layers * arch.experts, cards)
     place = place_of(part)
     peaks = part.peak_flop_per_s
     half = peaks.get("fp16") or peaks.get("bf16") or peaks.get("fp32") or max(peaks.values())

@@ -59,6 +59,20 @@ def latency_limits(model: str, scenario: str) -> tuple[float, float] | None:
     return LATENCY_LIMITS.get((normalise(model), scenario.lower()))
 
 
+#: Mean over 99th-percentile limit of time per token in logged submissions, which load the server up to the limit.
+MEAN_OF_LIMIT = 0.72
+
+
+def mean_tpot_limit_s(model: str, scenario: str) -> float:
+    """Mean time per token that a submission can afford under the rule of its scenario; infinite without one.
+
+    >>> round(mean_tpot_limit_s("Llama-2-70B", "interactive"), 4)
+    0.0288
+    """
+    limits = latency_limits(model, scenario)
+    return MEAN_OF_LIMIT * limits[1] if limits else float("inf")
+
+
 def dataset_of(model: str) -> Dataset | None:
     """Length statistics of the data set behind an MLPerf model name; None for a model that is no benchmark.
 

@@ -44,8 +44,10 @@ class Load:
     """Request shape, load and layout of one set-up.
 
     ``concurrency`` counts users over the whole deployment (or sequences of a fixed batch); ``arrival_per_s`` is used by
-    open arrival. ``prefix_hit`` is the share of input tokens found in the prefix cache. ``share_of_free`` above 0 gives the
-    cache that share of what weights leave (TensorRT-LLM's rule); 0 keeps a margin of the whole memory (vLLM's rule).
+    open arrival. ``prefix_hit`` is the share of input tokens found in the prefix cache.
+    ``share_of_free`` above 0 gives the cache that share of what weights leave (TensorRT-LLM's rule); 0 keeps a
+    margin of the
+    whole memory (vLLM's rule).
     """
 
     isl: float

@@ -28,7 +28,14 @@ SERVING_SPECS: tuple[Spec, ...] = (
     Spec("kv_bandwidth", 0.67, 0.10, {"family": 0.08}, "share of nominal", "cache read in a step"),
     Spec("compute", 0.68, 0.10, {"family": 0.10, "era": 0.15}, "share of dense peak", "matrix products"),
     Spec("compute_format_dense", 1.0, 0.01, {"format_dense": 0.2}, "factor", "by arithmetic of dense layers"),
-    Spec("compute_format_expert", 1.0, 0.01, {"format_expert": 0.2}, "factor", "by arithmetic of experts"),
+    Spec(
+        "compute_format_expert",
+        1.0,
+        0.01,
+        {"format_expert": 0.2, "framework": 0.15},
+        "factor",
+        "by arithmetic of experts",
+    ),
     Spec("prefill_compute", 0.9, 0.15, {"framework": 0.1}, "factor", "prefill over decode products"),
     Spec("attention_peak", 0.65, 0.2, {"family": 0.15}, "share of BF16 peak", "long prefill attention"),
     Spec("attention_half_length", 3000.0, 0.3, {}, "token", "length of half the attention rate"),
@@ -55,11 +62,12 @@ SERVING_SPECS: tuple[Spec, ...] = (
     Spec("release_rate", 1.0, 0.01, {"generation": 0.2}, "factor", "maximum rate of a software release"),
     Spec("shard_loss", 0.02, 0.7, {}, "share", "narrow shards of tensor parallelism"),
     Spec("expert_width", 300.0, 0.7, {}, "element", "inner width at which an expert reaches half its rate"),
+    Spec("rank_wait", 0.2, 0.7, {}, "share", "data-parallel ranks that wait for the prefill of another"),
     Spec("separate_step", 1.0, 0.2, {}, "factor", "decode step of a separate worker"),
     Spec("separate_first_ms", 100.0, 0.7, {}, "ms", "hand-over between prefill and decode workers"),
     Spec("separate_burst", 0.1, 0.7, {}, "factor", "requests that arrive together at a prefill worker"),
-    Spec("server_share", 0.89, 0.1, {}, "share", "MLPerf Server over Offline"),
-    Spec("interactive_share", 0.6, 0.3, {}, "share", "MLPerf Interactive over Offline"),
+    Spec("server_share", 0.89, 0.1, {}, "share", "MLPerf Server over the rate within its limit"),
+    Spec("interactive_share", 0.85, 0.15, {}, "share", "MLPerf Interactive over the rate within its limit"),
 )
 
 KERNEL_LEVELS: dict[str, tuple[str, ...]] = {

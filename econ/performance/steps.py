@@ -18,6 +18,8 @@ from econ.performance.setups import Setups
 
 Array = NDArray[np.float64]
 ACTIVATION_BYTES = 2.0
+#: Wider expert groups hold redundant copies of hot experts, so the imbalance stops growing there.
+BALANCED_RANKS = 8.0
 #: Latency of a collective against the number of ranks: between a flat one-shot exchange and a ring.
 RANK_POWER = 0.5
 #: Reads and writes of the hidden state a layer by norms, residuals, rotary embedding and gating, in units of d_model.
@@ -54,6 +56,7 @@ class Constants:
     release_rate: Array
     shard_loss: Array
     expert_width: Array
+    rank_wait: Array
     separate_step: Array
     separate_first_s: Array
     separate_burst: Array
@@ -96,6 +99,7 @@ def constants(p: ParameterSet, s: Setups) -> Constants:
         release_rate=v("release_rate"),
         shard_loss=v("shard_loss"),
         expert_width=v("expert_width"),
+        rank_wait=v("rank_wait"),
         separate_step=v("separate_step"),
         separate_first_s=v("separate_first_ms") * 1e-3,
         separate_burst=v("separate_burst"),
@@ -203,7 +207,7 @@ def decode_step(s: Setups, c: Constants, batch: Array, context: Array) -> StepTi
     all_tokens = tokens * s.dp
     distinct = distinct_experts(s, all_tokens, c.skew)
     ranks = expert_ranks(s)
-    imbalance = 1 + np.where(s.ep > 1, c.ep_imbalance * np.sqrt(s.ep / 8.0), 0.0)
+    imbalance = 1 + np.where(s.ep > 1, c.ep_imbalance * np.sqrt(np.minimum(s.ep, BALANCED_RANKS) / 8.0), 0.0)
     expert = s.expert_params * s.moe_layers / ranks * imbalance
     expert_c = (
         2
@@ -259,7 +263,7 @@ def prefill(s: Setups, c: Constants, tokens: Array | None = None, batch: Array |
     count = new * batch
     dense_params = (s.attention_params + s.dense_params + s.shared_params) / s.tp
     expert = s.expert_params * s.moe_layers / s.tp
-    imbalance = 1 + np.where(s.ep > 1, c.ep_imbalance * np.sqrt(s.ep / 8.0), 0.0)
+    imbalance = 1 + np.where(s.ep > 1, c.ep_imbalance * np.sqrt(np.minimum(s.ep, BALANCED_RANKS) / 8.0), 0.0)
     rate_dense = s.peak_dense * c.compute_dense * c.prefill_compute
     rate_expert = s.peak_expert * c.compute_expert * c.prefill_compute
     narrow = shard_factor(s, c)

@@ -96,6 +96,21 @@ def test_unanswerable_rows_have_a_reason_and_no_numbers(changes: dict[str, str],
     assert answer.as_columns()["predicted"] == ""
 
 
+def test_local_model_beyond_the_memory_is_refused() -> None:
+    row = {
+        "model": "Llama-3.1-405B",
+        "hardware": "RTX-4090",
+        "weight_format": "GGUF Q4_K_M",
+        "framework": "llama.cpp",
+        "scenario": "single_stream_decode",
+        "metric": "decode_tokens_per_s",
+        "unit": "tokens/s",
+    }
+    answer = predict_rows([row])[0]
+    assert not answer.answered and "does not fit" in answer.reason
+    assert predict_rows([row | {"model": "Llama-3.1-8B"}])[0].answered
+
+
 def test_units_are_those_of_the_row() -> None:
     in_ms, in_s = (predict_rows([SERVED | {"unit": u}])[0].predicted for u in ("ms", "s"))
     assert in_ms is not None and in_s is not None and in_ms == pytest.approx(1e3 * in_s)

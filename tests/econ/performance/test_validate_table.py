@@ -15,7 +15,8 @@ def test_left_out_accuracy_meets_the_targets_it_claims() -> None:
     assert rows["local/decode"].median <= 10
     assert rows["local/prefill"].median <= 20
     for row in rows.values():
-        assert 0.7 <= row.bias <= 1.35, row
+        if row.rows >= 40:
+            assert 0.75 <= row.bias <= 1.3, row
 
 
 def test_bands_hold_nine_of_ten_left_out_rows() -> None:
