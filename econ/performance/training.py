@@ -72,6 +72,11 @@ def peak_flop_per_s(hw: Hardware, number_format: str) -> float:
     raise SetupError(f"{hw.name} has no dense peak for {number_format} or a wider format")
 
 
+def _wide_peak(hw: Hardware, number_format: str) -> float:
+    """Peak of what a recipe keeps wide (head, scores): BF16 under 8- and 4-bit formats, else the format itself."""
+    return peak_flop_per_s(hw, number_format if FORMATS[number_format][1] >= 2 else "bf16")
+
+
 def _link(hw: Hardware, setup: TrainingSetup, span: int, ranks: int) -> float:
     """Bytes/s that one accelerator sends in a group of `ranks` spread over `span` neighbouring accelerators.
 
@@ -160,7 +165,7 @@ def _linear_s(
 ) -> float:
     """Linear layers of one micro-batch on one rank; narrow matrices and few tokens an expert lower the sustained
     share."""
-    peak, wide = peak_flop_per_s(hw, setup.number_format), peak_flop_per_s(hw, "bf16")
+    peak, wide = peak_flop_per_s(hw, setup.number_format), _wide_peak(hw, setup.number_format)
     routed = model.routed_active_params
     dense = model.active_layer_params - routed
     head_passes = passes - setup.recomputed
@@ -188,11 +193,11 @@ def _attention_s(
     again = 1.0 if setup.recompute == "selective" and not setup.fused_attention else setup.recomputed
     if not setup.fused_attention:
         narrow = k["gemm_width"] * 2 * model.n_heads / model.score_width
-        return forward * (3 + again) * (1 + narrow) / (peak_flop_per_s(hw, "bf16") * k["gemm_wide"])
+        return forward * (3 + again) * (1 + narrow) / (_wide_peak(hw, setup.number_format) * k["gemm_wide"])
     efficiency = k["attention"] * setup.sequence / (setup.sequence + k["attention_half_length"])
     width = model.score_width / max(1.0, 2.0 * model.n_heads)
     efficiency *= min(1.0, width / 128) ** k["head_power"] * (k["alibi"] if model.alibi else 1.0)
-    return float(forward * (3.5 + again) / (peak_flop_per_s(hw, "bf16") * efficiency))
+    return float(forward * (3.5 + again) / (_wide_peak(hw, setup.number_format) * efficiency))
 
 
 def _elementwise_s(
@@ -318,16 +323,16 @@ def training_flops_per_token(
 ) -> float:
     """Model FLOP a trained token: 6 x parameters that multiply (4 when only adapters train) plus attention scores.
 
-        Args:
-            model: shape.
-            sequence: tokens of a training sequence.
-            attention: "full" counts the whole square (PaLM, Megatron), "causal" half of it, "none" leaves it out (6ND).
-            params: parameter count to use instead of those that multiply, for a source that counts all of them.
-            adapters_only: weight gradients of the base model are not computed.
+    Args:
+        model: shape.
+        sequence: tokens of a training sequence.
+        attention: "full" counts the whole square (PaLM, Megatron), "causal" half of it, "none" leaves it out (6ND).
+        params: parameter count to use instead of those that multiply, for a source that counts all of them.
+        adapters_only: weight gradients of the base model are not computed.
 
-        >>> from econ.performance.training_model import training_model
-        >>> round(training_flops_per_token(training_model("MPT-70b"), 2048, params=64862437376) / 1e9, 1)
-        405.4
+    >>> from econ.performance.training_model import training_model
+    >>> round(training_flops_per_token(training_model("MPT-70b"), 2048, params=64862437376) / 1e9, 1)
+    405.3
     """
     if attention not in ("full", "causal", "none"):
         raise SetupError(f"attention = {attention!r} is not one of full, causal, none")

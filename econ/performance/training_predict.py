@@ -103,6 +103,8 @@ def predict_training_row(row: Mapping[str, str]) -> Prediction:
         return Prediction.refused(str(error))
     if answer.predicted is None or not math.isfinite(answer.predicted) or answer.predicted <= 0:
         return Prediction.refused("no finite answer for this set-up")
+    if case.metric == "mfu" and answer.predicted > 1:
+        return Prediction.refused("the set-up contradicts itself: it would run above the dense peak")
     return answer
 
 

@@ -221,6 +221,8 @@ def training_case(row: Mapping[str, str], constants: TrainingConstants | None = 
     )
     assumed += () if named else ("shape from the parameter count",)
     flop_params = _number(row, "params") if not model.moe_layers else None
+    if flop_params is not None and not 0.5 < flop_params / model.total_params < 2:
+        raise RowError(f"params = {flop_params:g} contradicts the {model.total_params:.4g} parameters of {model.name}")
     return TrainingCase(
         model,
         hw,

@@ -8,6 +8,8 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from econ.performance.hardware import hardware
 from econ.performance.prediction import CONFIDENCE_CLASSES, LIMITS
@@ -176,3 +178,36 @@ def test_header_of_the_calibration_file() -> None:
     with data_file("calibration", "training.csv").open(encoding="utf-8", newline="") as handle:
         header = next(csv.reader(handle))
     assert header[:5] == ["id", "source", "url", "as_of", "model"] and header[-1] == "conditions"
+
+
+@settings(max_examples=120, deadline=None)
+@given(
+    st.fixed_dictionaries(
+        {
+            "model": st.sampled_from(["MPT-7b", "Mixtral-8x7B", "Llama-2-70B-LoRA", "Nobody", ""]),
+            "params": st.sampled_from(["", "7e9", "1e20", "x"]),
+            "hardware": st.sampled_from(["H100", "TPU-v5e", "MI300X", "V100S-PCIe", "H101", ""]),
+            "n_accelerators": st.sampled_from(["", "1", "7", "64", "100000"]),
+            "seq": st.sampled_from(["", "1", "4096", "1000000"]),
+            "global_batch": st.sampled_from(["", "1", "4096", "0.5"]),
+            "micro_batch": st.sampled_from(["", "1", "16"]),
+            "tp": st.sampled_from(["", "1", "8"]),
+            "pp": st.sampled_from(["", "1", "64"]),
+            "ep": st.sampled_from(["", "8"]),
+            "precision": st.sampled_from(["", "BF16", "FP8", "NVFP4", "FP16", "fp32", "int3"]),
+            "recompute": st.sampled_from(["", "none", "full", "selective (attention only)"]),
+            "metric": st.sampled_from([*METRICS, "energy", ""]),
+            "conditions": st.sampled_from(["", "virtual pipeline 4", "FSDP FULL_SHARD", "4x100 Gb/s per node"]),
+        }
+    )
+)
+def test_any_row_gets_an_answer_or_a_reason(row: dict[str, str]) -> None:
+    answer = predict_training_row(row)
+    if answer.predicted is None:
+        assert answer.reason
+    else:
+        assert 0 < answer.low <= answer.predicted <= answer.high < math.inf
+
+
+def test_contradictions_are_refused() -> None:
+    assert "contradicts the" in predict_training_row(ROW | {"params": "70e9"}).reason
