@@ -206,16 +206,25 @@ def _window_share(row: Mapping[str, str]) -> float:
 
 @lru_cache(maxsize=1)
 def _table() -> Mapping[str, TrainingModel]:
+    """Normalised name or alias -> model."""
     table: dict[str, TrainingModel] = {}
     for file in ("models_training.csv", "models.csv"):
-        with data_file(file).open(encoding="utf-8", newline="") as handle:
-            for row in csv.DictReader(handle):
-                if not _number(row, "d_model"):
-                    continue
-                model = replace(_model(row), workload=file == "models_training.csv")
-                for name in (row["model"], *filter(None, (row.get("aliases") or "").split(";"))):
-                    table.setdefault(normalise(name), model)
+        for row in _rows(file):
+            if not _number(row, "d_model"):
+                continue
+            model = replace(_model(row), workload=file == "models_training.csv")
+            for name in (row["model"], *filter(None, (row.get("aliases") or "").split(";"))):
+                table.setdefault(normalise(name), model)
+    for row in _rows("model_aliases.csv"):
+        known = table.get(normalise(row["name"]))
+        if known is not None:
+            table.setdefault(normalise(row["alias"]), known)
     return table
+
+
+def _rows(file: str) -> list[dict[str, str]]:
+    with data_file(file).open(encoding="utf-8", newline="") as handle:
+        return list(csv.DictReader(handle))
 
 
 def known_training_models() -> list[str]:
