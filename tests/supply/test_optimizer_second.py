@@ -234,3 +234,98 @@ def test_a_longer_tail_is_compared_year_by_year() -> None:
     longer = with_tail(network, 3)
     assert longer.values["resources.power_us.capacity"][-3:].tolist() == [800, 800, 800]
     assert with_tail(longer, 1).horizon.length == 9
+
+
+def learning(cost: float, tool_capex: float) -> Any:
+    """Three periods of 10 starts at 50 % yield, sold at 1; learning lifts it to 80 %, tools add starts."""
+    from supply.learning import LearningProject, with_learning
+    from supply.network import Expansion
+
+    values = {
+        "processes.make.output.x": 1,
+        "processes.make.uses.fab": 1,
+        "processes.make.yield": 0.5,
+        "resources.fab.capacity": 10,
+        "demand.x.price": 1,
+        "expansions.tools.capex": tool_capex,
+        "expansions.tools.greatest": 4,
+        "expansions.tools.lead_time": 1,
+    }
+    network = Network.build(
+        Horizon("2026-Q1", 3),
+        [Material("x")],
+        [Process("make", ("x",), uses=("fab",))],
+        [Resource("fab", "fab")],
+        values,
+        demand=[Demand("x")],
+        expansions=[Expansion("tools", "fab")],
+    )
+    return optimize(with_learning(network, LearningProject("study", "make", 0.8, cost, lead_time=1.0)))
+
+
+def test_learning_and_tools_are_rivals() -> None:
+    # learning: 0.3 x 10 in two periods = 6; a tool: 0.5 in two periods = 1, or 1.6 after learning
+    only_learning = learning(cost=5.0, tool_capex=2.0)
+    assert only_learning.objective == pytest.approx(5 + 8 + 8 - 5)
+    only_tools = learning(cost=50.0, tool_capex=0.6)
+    assert only_tools.objective == pytest.approx(5 + 7 + 7 - 4 * 0.6)
+    neither = learning(cost=50.0, tool_capex=2.0)
+    assert neither.objective == pytest.approx(15)
+    assert neither.evidence.mip_gap == pytest.approx(0, abs=1e-9)
+    from supply.learning import LearningProject, with_learning
+
+    with pytest.raises(NetworkError, match="nowhere better"):
+        with_learning(course_11_1(), LearningProject("s", "package", 0.9, 1.0))
+
+
+def test_power_can_be_bought_and_shared_by_contract() -> None:
+    from supply.network import Expansion
+
+    network = ageing(np.ones(4))
+    site = replace(
+        network,
+        expansions={"plant": Expansion("plant", "power", "owner")},
+        contracts={"cap": Contract("cap", "power", ("x",))},
+    )
+    # 15 kW of grid; a plant of up to 5 kW a period, two periods later, at 1,000 USD per kW: worth 4 x 2191.5 at most
+    bought = site.with_values(
+        {
+            "expansions.plant.capex": 1e6,
+            "expansions.plant.greatest": 0.005,
+            "expansions.plant.lead_time": 2,
+            "contracts.cap.greatest_share": 1.0,
+        }
+    )
+    solution = optimize(bought)
+    assert solution.built.built.round(9).tolist() == [0.005, 0.005, 0, 0]
+    assert fleet_of(solution) == [10, 15, 20, 25]
+    shared = optimize(bought.with_values({"contracts.cap.greatest_share": 0.4}))
+    # 40 % of a later plant earns one period of 0.4 x 2191.5, less than it costs
+    assert fleet_of(shared) == [6, 6, 8, 8]
+
+
+def test_rolling_with_lumps_decides_each_lump_once() -> None:
+    from supply.network import Expansion
+    from supply.optimizer.rolling import solve_rolling
+
+    values = {
+        "processes.make.output.x": 1,
+        "processes.make.uses.fab": 1,
+        "resources.fab.capacity": 5,
+        "demand.x.price": 1,
+        "expansions.e.capex": 1.5,
+        "expansions.e.lump": 3,
+        "expansions.e.greatest": 4,
+    }
+    network = Network.build(
+        Horizon("2026-Q1", 4),
+        [Material("x")],
+        [Process("make", ("x",), uses=("fab",))],
+        [Resource("fab")],
+        values,
+        demand=[Demand("x")],
+        expansions=[Expansion("e", "fab")],
+    )
+    rolled = solve_rolling(network)
+    assert rolled.built.built.round(9).tolist() == optimize(network).built.built.round(9).tolist() == [3, 3, 3, 0]
+    assert rolled.sold.sold.round(9).tolist() == [8, 11, 14, 14]
