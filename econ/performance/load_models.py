@@ -19,7 +19,8 @@ from econ.performance.steps import (
 
 Array = NDArray[np.float64]
 WORKSPACE_BYTES = 2.0e9
-ROUNDS = 14
+ROUNDS = 10
+SEPARATE_ROUNDS = 16
 SAFETY_SHARE = 0.92
 #: Width of the smooth start of queueing around a full cache, as a share of its capacity.
 SOFT = 0.04
@@ -48,7 +49,7 @@ def batch_limit(s: Setups, c: Constants) -> Array:
 
 
 def rank_factor(s: Setups, c: Constants) -> Array:
-    """Slow-down of data-parallel attention: ranks step together, so each waits while another prefills; 1 for one rank."""
+    """Slow-down of data-parallel attention: ranks step together and wait while another prefills; 1 for one rank."""
     return np.asarray(1.0 + c.rank_wait * (1.0 - 1.0 / s.dp))
 
 
@@ -109,7 +110,7 @@ def throughput_within(s: Setups, c: Constants, tpot_limit_s: Array, most: float 
         return np.asarray((step / s.tokens_per_step + running / s.pp * pre.work_s / s.osl) * rank_factor(s, c))
 
     low, high = np.log(np.minimum(free.running, 1.0)), np.log(free.running)
-    for _ in range(24):
+    for _ in range(14):
         middle = (low + high) / 2
         inside = time_per_token(np.exp(middle)) <= tpot_limit_s
         low, high = np.where(inside, middle, low), np.where(inside, high, middle)
@@ -180,7 +181,7 @@ def disaggregated(
     context = dec.isl + dec.osl / 2
     running = np.minimum(d.concurrency / d.dp, limit)
     ttft, tpot, step = running, running, running
-    for _ in range(ROUNDS):
+    for _ in range(SEPARATE_ROUNDS):
         step = decode_step(d, dec_c, np.maximum(running, 1.0), context).total_s
         tpot = dec_c.separate_step * step / d.tokens_per_step
         busy = np.maximum(work.work_s, 1e-9)
@@ -193,7 +194,7 @@ def disaggregated(
         load = np.minimum(decode_rate * busy / slots, 0.95)
         ttft = alone + burst + np.where(decode_rate > slots / busy, waiting, busy * load / (2 * (1 - load)))
         share = d.concurrency / d.dp * d.osl * tpot / (d.osl * tpot + ttft)
-        running = 0.5 * running + 0.5 * np.minimum(share, limit)
+        running = 0.65 * running + 0.35 * np.minimum(share, limit)
     queued = np.maximum(d.concurrency / d.dp / limit - 1.0, 0.0)
     ttft = ttft + queued * (d.osl * tpot + ttft) * dec_c.overload
     output = users * d.osl / (d.osl * tpot + ttft)

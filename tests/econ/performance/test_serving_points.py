@@ -9,10 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from econ.performance.load_models import (
+    closed_loop,
+    disaggregated,
+    maximum_throughput,
+    rank_factor,
+    throughput_within,
+)
 from econ.performance.requests import EngineError, build_setups, make_request
 from econ.performance.serving import ceiling, classify_throughput, operating_point, operating_points
-from econ.performance.setups import Load
-from econ.performance.steps import constants, decode_step
+from econ.performance.setups import Load, Setups
+from econ.performance.steps import Constants, constants, decode_step
 from econ.performance.tables import serving_parameters
 
 BASE = {"isl": 1024, "osl": 1024, "concurrency": 16}
@@ -175,3 +182,36 @@ def test_p18_best_latency_exponents() -> None:
     rate = np.log(_fastest_s(1.0, 8.0) / _fastest_s(1.0, 1.0)) / np.log(8.0)
     assert size == pytest.approx(1 / 2, abs=0.1)
     assert rate == pytest.approx(-1 / 3, abs=0.1)
+
+
+def _setups(**changes: float) -> tuple[Setups, Constants]:
+    load = Load(**({"isl": 1000.0, "osl": 500.0, "concurrency": 64.0, "tp": 8.0} | changes))
+    p = serving_parameters()
+    s = build_setups([make_request("DeepSeek-V3", "H200", load, weight_format="FP8", framework="SGLang")], p)
+    return s, constants(p, s)
+
+
+def test_rate_within_a_latency_limit_keeps_it_and_loses_throughput() -> None:
+    s, c = _setups()
+    free = maximum_throughput(s, c)
+    target = free.tpot_s * 0.6
+    held = throughput_within(s, c, target)
+    assert held.tpot_s[0] <= target[0] * 1.001 and held.output_per_s[0] < free.output_per_s[0]
+    assert throughput_within(s, c, np.array([np.inf])).output_per_s[0] == pytest.approx(free.output_per_s[0])
+
+
+def test_ranks_of_data_parallel_attention_wait_for_each_other() -> None:
+    one, many = _setups()[0], _setups(tp=1.0, dp=8.0)[0]
+    p = serving_parameters()
+    assert rank_factor(one, constants(p, one))[0] == 1.0
+    assert rank_factor(many, constants(p, many))[0] >= 1.0
+
+
+def test_separate_prefill_keeps_decode_undisturbed_and_sends_the_cache() -> None:
+    s, c = _setups(isl=8000.0)
+    together = closed_loop(s, c)
+    apart, _ = disaggregated(s, c, s, c, np.array([4.0]), np.array([1.0]))
+    assert apart.tpot_s[0] < together.tpot_s[0]
+    slow = s.replaced(internode_bytes_per_s=np.array([1e9]))
+    late, _ = disaggregated(slow, c, s, c, np.array([4.0]), np.array([1.0]))
+    assert late.ttft_s[0] > apart.ttft_s[0] + 0.1
