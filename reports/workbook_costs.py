@@ -358,12 +358,14 @@ def _at(rows: Any, period: str) -> float:
 
 
 def _power_chart(book: Book, sheet: Sheet, c: Context, total_row: int, row: int) -> None:
+    from reports.workbook_results import TIME
+
     chart = book.chart({"type": "line"})
     last = FIRST + len(c.periods) - 1
     chart.add_series(
         {
             "name": [sheet.name, total_row, 0],
-            "categories": ["Results", 5, 7, 5, 7 + len(c.periods) - 1],
+            "categories": ["Results", 5, TIME, 5, TIME + len(c.periods) - 1],
             "values": [sheet.name, total_row, FIRST, total_row, last],
             "line": {"color": "#882255", "width": 2.25},
         }
@@ -376,7 +378,7 @@ def _power_chart(book: Book, sheet: Sheet, c: Context, total_row: int, row: int)
 
 
 def tokens_sheet(book: Book, c: Context, costs: CostSheet) -> list[Tie]:
-    """Token classes as formulas: accelerator-seconds of the engine x the price of an hour; classes add up to the hour."""
+    """Token classes as formulas: engine seconds x the price of an hour; the classes add up to the hour."""
     from econ.chain import MODEL_CHOICES
     from econ.token_cost import workload
 

@@ -206,6 +206,11 @@ class Sheet:
         self.text(row, column, value, style)
         self.raw.set_row(row, 14.5 * max(1, math.ceil(len(value) / per_line)) + 3)
 
+    def paragraph_in(self, row: int, column: int, value: str, per_line: int, style: str = "wrap") -> None:
+        """Wrapped text in one wide cell, the row as high as it needs."""
+        self.text(row, column, value, style)
+        self.raw.set_row(row, 14.5 * max(1, math.ceil(len(value) / per_line)) + 3)
+
     def cell_of(self, row: int, column: int, value: Any, held: Column) -> None:
         """One cell of a table by the kind of its column."""
         style = held.kind if held.kind in ("input", "solver") else "calc"
