@@ -23,9 +23,9 @@ from supply.consistency import require_consistent
 from supply.network import Array, Network, spread
 from supply.optimizer import relaxation
 from supply.optimizer.engine import Engine
-from supply.optimizer.errors import SolveError
+from supply.optimizer.errors import SizeError, SolveError
 from supply.optimizer.evidence import Programme, prove
-from supply.optimizer.formulation import formulate
+from supply.optimizer.formulation import estimated_rows, formulate
 from supply.optimizer.matrix import compile_matrix
 from supply.optimizer.opening import with_opening
 from supply.optimizer.parameters import Scale
@@ -35,14 +35,28 @@ from supply.optimizer.ties import settle
 STRUCTURAL = re.compile(r".*\.lead_time|expansions\..*\.life|fleet\..*\.tastes\..*|opening\.at_capacity")
 """Paths that decide which entries exist; a change of one compiles again."""
 
+MOST_ROWS = 150_000
+"""Larger programmes are refused with advice: interior point took eight minutes at 185,000 rows."""
 SOLVER = f"HiGHS {version('highspy')}"
 
 
 class Compiled:
     """One Pyomo compile, one persistent HiGHS model, a map from paths to entries."""
 
-    def __init__(self, network: Network, scale: Scale | None = None, solver: str = "auto", check: bool = True) -> None:
-        """Compile a network. Raises `ConsistencyError` with every error of the network unless `check` is False."""
+    def __init__(
+        self,
+        network: Network,
+        scale: Scale | None = None,
+        solver: str = "auto",
+        check: bool = True,
+        most_rows: int = MOST_ROWS,
+    ) -> None:
+        """Compile a network.
+
+        Raises `ConsistencyError` with every error of the network unless `check` is False, `SizeError` where it would
+        have more than `most_rows` rows.
+        """
+        self.most_rows = most_rows
         self.warnings = [str(problem) for problem in require_consistent(network)] if check else []
         self.given = network
         self.solver = solver
@@ -52,12 +66,24 @@ class Compiled:
         self.network = with_opening(network)
         self.scale = scale
         self.context = formulate(self.network, scale)
+        self._refuse_giants()
         self.theta = self.context.table.theta()
         self.nominal_theta = self.theta.copy()
         self.changed: set[str] = set()
         self.engine = Engine(compile_matrix(self.context), self.theta, self.solver)
         self.structure = Structure.of(self.context, self.engine.matrix)
         self.context.model = None  # the Pyomo model is large and no longer needed
+
+    def _refuse_giants(self) -> None:
+        rows = estimated_rows(self.context)
+        if rows > self.most_rows:
+            horizon = self.network.horizon
+            finer = "quarters instead of months, " if horizon.step == "month" else ""
+            raise SizeError(
+                f"about {rows:,} rows ({rows // horizon.length:,} a period over {horizon.length} periods): a solve "
+                f"would take from ten minutes to hours. Coarsen it ({finer}fewer suppliers, a shorter tail), or "
+                f"allow it with most_rows={rows}"
+            )
 
     @property
     def rows(self) -> int:

@@ -21,6 +21,10 @@ class SolveError(ValueError):
     """The solver stopped without an optimum; the message says why and what to do."""
 
 
+class SizeError(SolveError):
+    """A network too large for one linear programme; the message gives its size and what to coarsen."""
+
+
 class InfeasibleError(SolveError):
     """No plan satisfies all limits.
 

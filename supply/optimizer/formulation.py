@@ -25,6 +25,16 @@ def formulate(network: Network, scale: Scale | None = None) -> Context:
     return context
 
 
+def estimated_rows(context: Context) -> int:
+    """Rows before anything is built: balances, limits, fleets, demand and contracts per period."""
+    network, layout = context.network, context.layout
+    per_period = len(network.materials) + len(network.resources) + len(layout.places) + len(network.demand)
+    per_period += sum(segment.steps + 1 for segment in network.segments.values())
+    per_period += sum(sku.tastes + 1 for sku in network.fleet.values() if sku.tastes) + 2 * len(network.contracts)
+    grown = [p for p in network.processes if context.has("ramp", p) or context.has("run_down", p)]
+    return (per_period + 2 * len(grown) + 2 * len(network.expansions)) * layout.length
+
+
 def pyomo_model(context: Context, theta: Array) -> Any:
     """Concrete Pyomo model whose parameters hold the numbers of `theta`; the model is to be maximised."""
     model = pyo.ConcreteModel()

@@ -329,3 +329,13 @@ def test_rolling_with_lumps_decides_each_lump_once() -> None:
     rolled = solve_rolling(network)
     assert rolled.built.built.round(9).tolist() == optimize(network).built.built.round(9).tolist() == [3, 3, 3, 0]
     assert rolled.sold.sold.round(9).tolist() == [8, 11, 14, 14]
+
+
+def test_giants_are_refused_with_advice_before_anything_is_built() -> None:
+    from supply.optimizer.errors import SizeError
+
+    network = random_industry(skus=2, periods=12, tail=4, step="month")
+    with pytest.raises(SizeError, match=r"quarters instead of months.*most_rows=") as error:
+        Compiled(network, most_rows=500)
+    told = int(str(error.value).split(" rows")[0].split()[-1].replace(",", ""))
+    assert told == pytest.approx(Compiled(network).rows, rel=0.2)
