@@ -7,9 +7,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from reports.context import REFERENCE_TASK, Context, StageSpan
-from reports.wording import band, count, digits_for, listing, money, percent, plain, span_words, stage_title
+from reports.tables import records
+from reports.wording import (
+    band,
+    count,
+    digits_for,
+    in_sentence,
+    listing,
+    money,
+    percent,
+    plain,
+    span_words,
+    stage_title,
+)
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from scenarios.runs import Run
 
 __all__ = [
@@ -65,21 +79,39 @@ def what_binds(c: Context) -> str:
     spans = [s for s in c.stage_spans if s.stage]
     if not spans:
         return "no limit has a price: demand, not supply, sets the volume."
-    words = [f"{stage_title(s.stage)} {span_words(s.first, s.last, c.periods[-1])}" for s in _merged(spans)]
-    text = f"{'; '.join(words)}".strip()
-    text = f"{text[0].upper()}{text[1:]}."
+    text = spans_in_words(spans, c.periods[-1])
     shares = c.stage_shares(c.this_year)
-    limits = c.limits_of(c.this_year).head(3)
     if len(c.periods) > 1 and len(shares):
         first = shares.index[0]
-        named = listing([str(t) for t in limits["title"]])
-        text += f" In {c.this_year} {stage_title(str(first))} carries {percent(shares.iloc[0])} of the scarcity value; largest: {named}."
+        text += f" In {c.this_year} {stage_title(str(first))} carries {percent(shares.iloc[0])} of the scarcity value{_others(c, shares)}."
     return text
 
 
-def _merged(spans: list[StageSpan], most: int = 5) -> list[StageSpan]:
-    """At most so many spans: the shortest early ones give way, so that the sentence stays readable."""
-    return spans if len(spans) <= most else [spans[0], *spans[-(most - 1) :]]
+def _others(c: Context, shares: pd.Series[float]) -> str:
+    """The next stage of the year, with its largest limit."""
+    if len(shares) < 2 or shares.iloc[1] < 0.01:
+        return ""
+    limits = c.limits_of(c.this_year)
+    lead = limits[limits["stage"] == shares.index[1]].iloc[0]
+    return (
+        f", {stage_title(str(shares.index[1]))} {percent(shares.iloc[1])} (first the {in_sentence(str(lead['title']))})"
+    )
+
+
+def spans_in_words(spans: list[StageSpan], end: str) -> str:
+    """The last stage first, then the earlier ones with their times.
+
+    >>> spans_in_words([StageSpan("hbm", "2024-Q1", "2024-Q2"), StageSpan("power", "2024-Q3", "2025-Q4")], "2025-Q4")
+    'Energised power from 2024-Q3 on; before it HBM memory (2024-Q1 to 2024-Q2).'
+    """
+    last = spans[-1]
+    name = stage_title(last.stage)
+    text = f"{name[0].upper()}{name[1:]} {span_words(last.first, last.last, end)}"
+    before: dict[str, list[str]] = {}
+    for s in spans[:-1]:
+        before.setdefault(s.stage, []).append(s.first if s.first == s.last else f"{s.first} to {s.last}")
+    words = [f"{stage_title(stage)} ({', '.join(times)})" for stage, times in before.items()]
+    return text + (f"; before it {listing(words)}." if words else ".")
 
 
 def volume_words(c: Context) -> str:
@@ -96,11 +128,12 @@ def volume_words(c: Context) -> str:
         low, high = study_range(c, year)
         energised = c.total("energised", year)
         digits = digits_for(energised, low, high)
-        span = f" ({band(low, high)} as single inputs move over their ranges)" if low is not None and high is not None else ""
+        span = f" ({band(low, high)})" if low is not None and high is not None else ""
         parts.append(
-            f"{count(energised, digits)} accelerators energised in {year}{span}, {count(finished, digits)} finished"
+            f"{count(energised, digits)} accelerators energised in {year}{span} and {count(finished, digits)} finished"
         )
-    return "; ".join(parts) + "."
+    ranged = " Ranges: single inputs moved over theirs." if any("(" in p for p in parts) else ""
+    return f"{'; '.join(parts)}.{ranged}"
 
 
 def study_range(c: Context, year: str) -> tuple[float | None, float | None]:
@@ -126,20 +159,21 @@ def price_words(c: Context) -> str:
     if not c.has_money:
         amount, _, per = unit.partition("/")
         return (
-            f"one more {_one(per)} of {title} in {main['period']} gives {plain(price['native'])} {_plural(amount, price['native'])}; "
+            f"one more {_one(per)} of {in_sentence(title)} in {main['period']} gives {price['native']:.3g} "
+            f"{_plural(amount, price['native'])}; "
             "prices in money need the objective value."
         )
     power = main["stage"] == "power"
     native = price["lasting"] if power else price["native"]
     kind = "lasting to the end of the model" if power else "for the quarter"
-    text = f"one more {_one(unit.partition('/')[2])} of {title}, {kind}, is worth {money(native)} in {main['period']}"
+    text = f"one more {_one(unit.partition('/')[2])} of {in_sentence(title)}, {kind}, is worth {money(native, 2)} in {main['period']}"
     scale = lasting_ratio(price) if power else 1.0
     if price["usd_per_gpu_hour"] is not None:
-        text += f": {money(price['usd_per_gpu_hour'] * scale)} per GPU-hour of {c.short(price['reference']['sku'])}"
+        text += f": {money(price['usd_per_gpu_hour'] * scale, 2)} per GPU-hour of {c.short(price['reference']['sku'])}"
     if price["usd_per_mtoken"] is not None:
         text += f", {money(price['usd_per_mtoken'] * scale, 2)} per million output tokens of {c.title(price['reference']['model'])}"
     if price["usd_per_task"] is not None:
-        text += f", {money(price['usd_per_task'] * scale, 2)} per {price['reference']['task']} task"
+        text += f", {money(price['usd_per_task'] * scale, 2)} per {_task(price['reference']['task'])}"
     return text + "."
 
 
@@ -147,6 +181,10 @@ def lasting_ratio(price: dict[str, Any]) -> float:
     """Lasting over one-period price per GPU-hour; tokens and tasks scale alike."""
     lasting, now = price.get("lasting_usd_per_gpu_hour"), price["usd_per_gpu_hour"]
     return float(lasting / now) if lasting is not None and now else 1.0
+
+
+def _task(name: str) -> str:
+    return "answered chat message" if name == "chat" else f"verified {name} task"
 
 
 def _one(unit: str) -> str:
@@ -167,16 +205,15 @@ def cost_words(c: Context) -> str:
     assert owner is not None and full is not None
     digits = digits_for(owner["value"], owner["low"], owner["high"])
     text = (
-        f"an owner pays {money(owner['value'], digits)} ({band(owner['low'], owner['high'])}) per sold hour of {c.short(sku)} "
+        f"an owner pays {money(owner['value'], digits)} ({band(owner['low'], owner['high'])}) per sold hour of "
+        f"{c.short(sku)} "
         f"in {c.now}, {money(full['value'], digits)} with the scarcity of racks and power"
     )
     tokens = c.quantity("usd_per_mtoken_output")
     tokens = tokens[(tokens["sku"] == sku) & (tokens["period"] == c.now)]
     if len(tokens):
         row = tokens.iloc[0]
-        text += (
-            f"; {c.title(row['model'])} on it {money(row['value'], 2)} ({band(row['low'], row['high'])}) per million output tokens"
-        )
+        text += f"; {c.title(row['model'])} on it {money(row['value'], 2)} ({band(row['low'], row['high'])}) per million output tokens"
         task = c.value_at("usd_per_verified_task", f"{REFERENCE_TASK}/{row['model']}/{sku}", c.now)
         if task is not None:
             text += f"; a verified {REFERENCE_TASK} task {money(task['value'])} (review by people included)"
@@ -210,6 +247,8 @@ def comparison_words(c: Context) -> str:
     text = f"Of {len(table)} yearly totals {inside} lie inside Epoch AI's 90 % interval"
     lead = table[table["group"] == "nvidia"]
     if len(lead):
-        pairs = [f"{plain(r.ours / 1e6, 2)} against {plain(r.theirs / 1e6, 2)} million in {r.year}" for r in lead.itertuples()]
+        pairs = [
+            f"{plain(r.ours / 1e6, 2)} against {plain(r.theirs / 1e6, 2)} million in {r.year}" for r in records(lead)
+        ]
         text += f"; NVIDIA {listing(pairs)}"
     return text + "."

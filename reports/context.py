@@ -127,6 +127,11 @@ class Context:
         """The day on which the newest fact of the run became known."""
         return str(self.run.manifest["as_of"])
 
+    @property
+    def known_words(self) -> str:
+        """How far the facts reach, in words."""
+        return f"facts known up to {self.as_of}" if self.facts else "no facts used"
+
     @cached_property
     def now(self) -> str:
         """The reported period of the as-of date, or the nearest one."""
@@ -186,7 +191,11 @@ class Context:
     def limits_of(self, year: str) -> pd.DataFrame:
         """Limits of a year by rent: columns subject, title, stage, rent."""
         here = self.binding[self.binding["year"] == year]
-        return here.groupby(["subject", "title", "stage"], as_index=False)["rent"].sum().sort_values("rent", ascending=False)
+        return (
+            here.groupby(["subject", "title", "stage"], as_index=False)["rent"]
+            .sum()
+            .sort_values("rent", ascending=False)
+        )
 
     def bindings(self, period: str) -> list[dict[str, Any]]:
         """Binding capacities of a period as the answer holds them, largest rent first."""

@@ -13,7 +13,7 @@ from reports.answer_text import (
 from reports.context import Context
 from reports.sections.changes import change_words
 from reports.sections.evidence import overturning
-from reports.wording import percent
+from reports.wording import in_sentence, percent
 
 __all__ = ["first_page", "flip_warning"]
 
@@ -23,7 +23,11 @@ def first_page(c: Context, previous: Context | None = None) -> list[AnswerLine]:
     lines = [
         AnswerLine("The answer.", f"{_capital(volume_words(c))}{_scope(c)}"),
         AnswerLine("What stops more.", f"{_capital(what_binds(c))}{_next(c)}"),
-        AnswerLine("What scarcity is worth.", f"{_capital(price_words(c))} These are values to the marginal user at fixed product values, not market prices."),
+        AnswerLine(
+            "What scarcity is worth.",
+            f"{_capital(price_words(c))} These are values to the marginal user at fixed product values, not market "
+            "prices.",
+        ),
     ]
     if c.reference_sku is not None:
         lines.append(AnswerLine("What it costs.", _capital(cost_words(c))))
@@ -44,7 +48,9 @@ def _scope(c: Context) -> str:
     designers = sorted({c.designers.get(s, "") for s in c.skus_by_size} - {""})
     if not designers:
         return ""
-    return f" Scope: world, {len(c.skus_by_size)} products of {', '.join(designers)}; a conditional result, no forecast."
+    return (
+        f" Scope: world, {len(c.skus_by_size)} products of {', '.join(designers)}; a conditional result, no forecast."
+    )
 
 
 def _next(c: Context) -> str:
@@ -52,7 +58,7 @@ def _next(c: Context) -> str:
     if main is None or not main["next_binding"]["resource"] or main["next_binding"]["at_capacity_change"] is None:
         return ""
     after = main["next_binding"]
-    return f" In {main['period']}, {main['title']} would give way to {c.title(after['resource'])} at {percent(after['at_capacity_change'])} more of it."
+    return f" In {main['period']}, {in_sentence(main['title'])} would give way to the {in_sentence(c.title(after['resource']))} at {percent(after['at_capacity_change'])} more of it."
 
 
 def _overturn(c: Context) -> str:
@@ -88,6 +94,7 @@ def flip_warning(c: Context) -> str:
 def _particulars(c: Context) -> str:
     weak, all_ = c.illustrative
     return (
-        f"Facts known up to {c.as_of}; run {c.run.id}; scenario {c.run.scenario}, {c.answer['regime']}, objective {c.answer['objective']['kind']}, "
+        f"{_capital(c.known_words)}; run {c.run.id}; scenario {c.run.scenario}, {c.answer['regime']}, objective "
+        f"{c.answer['objective']['kind']}, "
         f"{c.periods[0]} to {c.periods[-1]}; {weak} of {all_} inputs illustrative."
     )

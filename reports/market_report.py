@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,12 +72,12 @@ def make_report(runs: Sequence[Run], previous: Run | None = None) -> Report:
     weak, all_ = c.illustrative
     return Report(
         title=str(c.run.manifest["title"]),
-        subtitle=f"wafer2token market report, facts known up to {c.as_of}",
+        subtitle=f"wafer2token market report, {c.known_words}",
         answer=first_page(c, before),
         warnings=[w for w in [flip_warning(c)] if w],
         lead=binding_figure(c) if len(c.binding) else None,
         sections=[s for s in made if s is not None],
-        source_line=f"Source: wafer2token run {c.run.id}, {c.answer['regime']}, as of {c.as_of}. Illustrative inputs: {weak} of {all_}. "
+        source_line=f"Source: wafer2token run {c.run.id}, {c.answer['regime']}, {c.known_words}. Illustrative inputs: {weak} of {all_}. "
         "Facts: see All inputs and their sources.",
         footer=f"wafer2token {c.run.manifest['version']}, run {c.run.id}, SHA-256 {c.run.hash}. Contains data by Epoch AI, CC BY 4.0.",
         run_id=c.run.id,
@@ -89,7 +88,9 @@ def render_html(report: Report) -> str:
     """The report as one HTML page; every text is escaped, nothing is fetched."""
     from jinja2 import Environment, PackageLoader
 
-    environment = Environment(loader=PackageLoader("reports", "templates"), autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(
+        loader=PackageLoader("reports", "templates"), autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
     return environment.get_template("report.html.j2").render(report=report)
 
 
@@ -99,7 +100,8 @@ def write_report(
     previous: Run | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Path:
-    """Write the HTML report of finished runs into a folder, with its figures as SVG and CSV; returns the path of the page.
+    """Write the HTML report of finished runs into a folder, with its figures as SVG and CSV; returns the path of the
+    page.
 
     The page is named after the first run, so that reports of several runs can share a folder.
     """
@@ -119,4 +121,4 @@ def _write_whole(path: Path, text: str) -> None:
     """Write beside and rename, so that a killed process leaves no half page."""
     working = path.with_name(f".{path.name}.tmp")
     working.write_text(text, encoding="utf-8")
-    os.replace(working, path)
+    working.replace(path)

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["band", "count", "digits_for", "listing", "money", "percent", "plain", "span_words", "stage_title"]
+__all__ = [
+    "band",
+    "brief",
+    "count",
+    "digits_for",
+    "in_sentence",
+    "listing",
+    "money",
+    "percent",
+    "plain",
+    "span_words",
+    "stage_title",
+]
 
 _STAGES = {
     "fab": "wafers", "hbm": "HBM memory", "packaging": "advanced packaging", "test": "final test", "server": "servers",
@@ -50,6 +62,28 @@ def plain(value: float, digits: int = 3) -> str:
     return f"{rounded:,.{max(0, places)}f}"
 
 
+def brief(value: float, digits: int = 3) -> str:
+    """A number as an input is written: no zeros at its end.
+
+    >>> brief(0.85), brief(13183.6), brief(1.0)
+    ('0.85', '13,200', '1')
+    """
+    text = plain(value, digits)
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def in_sentence(title: str) -> str:
+    """A title inside a sentence.
+
+    >>> in_sentence("Energised AI power in United States"), in_sentence("SK hynix HBM wafers")
+    ('energised AI power in the United States', 'SK hynix HBM wafers')
+    """
+    text = title.replace("in United States", "in the United States").replace(
+        "in Rest of world", "in the rest of the world"
+    )
+    return f"e{text[1:]}" if text.startswith("Energised ") else text
+
+
 def count(value: float, digits: int = 3) -> str:
     """A number of things.
 
@@ -87,6 +121,8 @@ def band(low: float, high: float, digits: int = 2) -> str:
     """
     if not (math.isfinite(low) and math.isfinite(high)):
         return "-"
+    while digits < 5 and low != high and plain(low, digits) == plain(high, digits):
+        digits += 1
     size = max(abs(low), abs(high))
     for unit, word in ((1e9, " billion"), (1e6, " million")):
         if size >= 0.9995 * unit:

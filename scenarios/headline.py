@@ -1,8 +1,9 @@
-"""Which inputs could overturn the headline: every input without two sources, moved over its stated range, one at a time.
+"""Which inputs could overturn the headline: every input without two sources, moved over its stated range, one at a
+time.
 
-The headline is the costliest stage of a year and the accelerators energised in it. An input is moved with every number that
-rests on it (a driver: a fact, a series, or the path of an assumption); assumptions of one family (all holding costs, all parts of
-one path) move together. The optimum is re-solved in place.
+The headline is the costliest stage of a year and the accelerators energised in it. An input is moved with every
+number that rests on it (a driver: a fact, a series, or the path of an assumption); assumptions of one family (all
+holding costs, all parts of one path) move together. The optimum is re-solved in place.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ __all__ = ["HEADLINE_COLUMNS", "headline_study", "headline_year"]
 HEADLINE_COLUMNS = (
     "input", "title", "kind", "note", "input_unit", "base_input", "low_input", "high_input", "energised_base", "energised_low",
     "energised_high", "stage_base", "stage_low", "stage_high", "flips", "flips_at", "swing", "year",
+    "next_base", "next_low", "next_high",
 )  # fmt: skip
 #: Assumptions made in one breath: pattern of the driver -> title of the family (None: the title of the path).
 _FAMILIES = (
@@ -39,7 +41,7 @@ _FAMILIES = (
     (re.compile(r"demand\.[a-z0-9_]+\.steps\..*"), "Value steps of demand"),
 )
 _BISECTIONS = 6
-Headline = tuple[float, str]
+Headline = tuple[float, str, float]
 
 
 @dataclass(frozen=True)
@@ -62,11 +64,12 @@ def headline_year(resolved: Resolved, today: str) -> str:
 
 
 def headline_study(resolved: Resolved, year: str, progress: Callable[[str], None] | None = None) -> pd.DataFrame:
-    """Energised accelerators and costliest stage of a year at the low and high end of each weak input, largest swing first.
+    """Energised accelerators and costliest stage of a year at the low and high end of each weak input, largest swing
+    first.
 
-    Weak: illustrative, or resting on one fact. Inputs that change nothing are left out. `low_input`, `high_input`: the mean over the
-    year of a number that the input moves, in `input_unit`. `flips_at`: where between the value and an end the costliest stage
-    changes. An end at which no plan exists is reported with missing values, never as zero.
+    Weak: illustrative, or resting on one fact. Inputs that change nothing are left out. `low_input`, `high_input`:
+    the mean over the year of a number that the input moves, in `input_unit`. `flips_at`: where between the value and
+    an end the costliest stage changes. An end at which no plan exists is reported with missing values, never as zero.
     """
     from supply.optimizer.compiled import Compiled
 
@@ -105,9 +108,17 @@ def _weak_drivers(resolved: Resolved) -> list[_Driver]:
         moved = tuple(dict.fromkeys(p for n in names for p in paths[n]))
         kind = "illustrative" if any(_is_illustrative(n, resolved, cat) for n in names) else "single source"
         fixed = {title for _, title in _FAMILIES}
-        title = family if family in fixed else driver_title(family, resolved.network)
+        title = family if family in fixed else _title(family, moved, resolved)
         out.append(_Driver(tuple(names), moved, title, kind))
     return out
+
+
+def _title(family: str, moved: tuple[str, ...], resolved: Resolved) -> str:
+    """A series that sets one limit is called by the limit."""
+    parts = moved[0].split(".")
+    if len(moved) == 1 and parts[0] == "resources" and parts[2] == "capacity" and " " in family:
+        return resolved.network.resources[parts[1]].title or parts[1]
+    return driver_title(family, resolved.network)
 
 
 def _family(driver: str, paths: list[str]) -> str:
@@ -154,7 +165,9 @@ class _Study:
         swing = max(values) - min(values) if not np.isnan(values).any() else float("nan")
         swing = max(swing, *(abs(v - self.base[0]) for v in values)) if not np.isnan(swing) else swing
         head = (" ".join(driver.names[:3]), driver.title, driver.kind, self.note(driver), unit, *shown)
-        return (*head, self.base[0], *values, self.base[1], *stages, flips, at, swing, self.year)
+        later = [end[2] if end else float("nan") for end in (low, high)]
+        stage = (self.base[1], *stages, flips, at)
+        return (*head, self.base[0], *values, *stage, swing, self.year, self.base[2], *later)
 
     def at(self, driver: _Driver, rank: float) -> Headline | None:
         """The headline at a rank, None where no plan exists."""
@@ -196,5 +209,5 @@ class _Study:
 def _headline(solution: Solution, year: str) -> Headline:
     flows = solution.energised if solution.network.fleet else solution.finished
     name = "energised" if solution.network.fleet else "finished"
-    total = float(flows.loc[flows["period"].str.startswith(year), name].sum())
-    return total, costliest_stage(binding_table(solution), year)
+    now, later = (float(flows.loc[flows["period"].str.startswith(y), name].sum()) for y in (year, str(int(year) + 1)))
+    return now, costliest_stage(binding_table(solution), year), later

@@ -1,12 +1,13 @@
 """Every limit that costs something, period by period: capacities, power, and greatest shares written in contracts.
 
-`supply.bottleneck` prices capacities. A designer's greatest share of a capacity is a row of its own: when it binds, the capacity
-itself may be slack and yet nobody can use it. Both belong to the stage of the capacity. Fees of take-or-pay are not prices and
-are left out.
+`supply.bottleneck` prices capacities. A designer's greatest share of a capacity is a row of its own: when it binds,
+the capacity itself may be slack and yet nobody can use it. Both belong to the stage of the capacity. Fees of
+take-or-pay are not prices and are left out.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,6 +43,7 @@ def _capacities(solution: Solution) -> list[tuple[Any, ...]]:
     found = solution.resources
     found = found[(found["rent"] > 0) & (found["used"] > 0)]
     network = solution.network
+    rows: Iterator[Any] = iter(found.itertuples())
     return [
         (
             r.period,
@@ -55,7 +57,7 @@ def _capacities(solution: Solution) -> list[tuple[Any, ...]]:
             float(r.capacity),
             float(r.rent),
         )
-        for r in found.itertuples()
+        for r in rows
     ]
 
 

@@ -1,8 +1,10 @@
-"""Tables that a market report needs beyond the results of a run: computed here, stored in the run folder, read by reports.
+"""Tables that a market report needs beyond the results of a run: computed here, stored in the run folder, read by
+reports.
 
-`names` (titles), `binding` (every limit with a price, contracts included) come with every run; the rest with `study=True`:
-`headline` (what could overturn it), `shipments` and `cowos_balance` (outcomes beside the run), `waterfall` (owner cost of reference
-products), `front` (token cost against speed) and `accuracy` (of the per-token engine).
+`names` (titles), `binding` (every limit with a price, contracts included) come with every run; the rest with
+`study=True`: `headline` (what could overturn it), `shipments` and `cowos_balance` (outcomes beside the run),
+`waterfall` (owner cost of reference products), `front` (token cost against speed) and `accuracy` (of the per-token
+engine).
 """
 
 from __future__ import annotations
@@ -107,11 +109,13 @@ def waterfall(model: CostModel, rents: Any, solution: Solution, year: str) -> pd
 def front(model: CostModel, rents: Any, skus: Sequence[str], year: str, models: Sequence[str]) -> pd.DataFrame:
     """Cost of a million output tokens against the speed of one user, best layout at each number of users.
 
-    Columns model, sku, period, users, accelerators, tokens_per_s_per_user, usd_per_mtoken, low, high, confidence, limited_by, setup.
+    Columns model, sku, period, users, accelerators, tokens_per_s_per_user, usd_per_mtoken, low, high, confidence,
+    limited_by, setup.
     """
     from econ.chain import MODEL_CHOICES
     from econ.owner_cost import default_use
-    from econ.token_cost import TokenCostError, token_cost, workload
+    from econ.token_cost import token_cost, workload
+    from econ.tokens import TokenCostError
 
     rows = []
     for name in models:

@@ -8,7 +8,8 @@ from typing import Any
 import pandas as pd
 
 from reports.figures.style import INK, FigureCard, colour_of, drawing, svg_text
-from reports.wording import plain
+from reports.tables import records
+from reports.wording import brief, plain
 
 __all__ = ["cost_front", "cost_waterfall", "headline_tornado", "others_compared"]
 
@@ -63,6 +64,8 @@ def cost_front(points: pd.DataFrame, subtitle: str, titles: dict[str, str] | Non
 
     `points`: columns model, sku, tokens_per_s_per_user, usd_per_mtoken, low, high.
     """
+    from matplotlib.ticker import LogLocator
+
     names = titles or {}
     models, skus = list(dict.fromkeys(points["model"])), list(dict.fromkeys(points["sku"]))
     with drawing(WIDTH, 3.6, nrows=1, ncols=max(1, len(models)), sharey=True, squeeze=False) as (figure, panels):
@@ -75,6 +78,7 @@ def cost_front(points: pd.DataFrame, subtitle: str, titles: dict[str, str] | Non
             panel.set_title(names.get(model, model), fontweight="bold")
             panel.set_xlabel("output tokens/s one user sees")
             panel.grid(color="#ececec", linewidth=0.6)
+            panel.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
             for axis in (panel.xaxis, panel.yaxis):
                 axis.set_major_formatter(lambda x, _: f"{x:g}")
                 axis.set_minor_formatter("")
@@ -110,7 +114,7 @@ def headline_tornado(table: pd.DataFrame, base: float, unit: str, subtitle: str,
     """
     t = table.assign(swing=(table["at_high"] - table["at_low"]).abs()).sort_values("swing", ascending=False).head(top)
     with drawing(WIDTH, 0.8 + 0.36 * max(1, len(t))) as (figure, axes):
-        for row, r in enumerate(t.itertuples()):
+        for row, r in enumerate(records(t)):
             _tornado_row(axes, row, r, base)
         axes.axvline(base, color="#333333", linewidth=0.9)
         axes.set_yticks(range(len(t)), [_wrapped(x) for x in t["title"]], fontsize=8)
@@ -124,7 +128,8 @@ def headline_tornado(table: pd.DataFrame, base: float, unit: str, subtitle: str,
     return FigureCard(
         "tornado",
         headline,
-        f"Each weak input moved alone; its values at the bar ends; blue: low end of the input, red: high end; {subtitle}",
+        "Each weak input moved alone; its values at the bar ends; blue: low end of the input, red: high end; "
+        f"{subtitle}",
         f"Ranked bars. {headline}.",
         svg,
         t.drop(columns="swing"),
@@ -137,9 +142,7 @@ def _tornado_headline(t: pd.DataFrame, base: float) -> str:
     first = t.iloc[0]
     low, high = sorted((first["at_low"], first["at_high"]))
     name = str(first["title"]).partition(":")[0]
-    return f"{name} power alone: {plain(low, 2)} to {plain(high, 2)} million" if "power" in first["title"] else (
-        f"{name} alone: {plain(low, 2)} to {plain(high, 2)} million"
-    )
+    return f"{name} alone: {plain(low, 2)} to {plain(high, 2)} million"
 
 
 def _wrapped(text: str) -> str:
@@ -154,7 +157,9 @@ def _tornado_row(axes: Any, row: int, r: Any, base: float) -> None:
         axes.barh(row + offset, end - base, left=base, color=colour, height=height, edgecolor="#333333", linewidth=0.3)
         right = end >= base
         spot = {"xytext": (4 if right else -4, 0), "ha": "left" if right else "right"}
-        axes.annotate(plain(label), (end, row + offset), textcoords="offset points", va="center", fontsize=7, color=INK, **spot)
+        axes.annotate(
+            brief(label), (end, row + offset), textcoords="offset points", va="center", fontsize=7, color=INK, **spot
+        )
 
 
 def others_compared(table: pd.DataFrame, subtitle: str) -> FigureCard:
@@ -164,19 +169,28 @@ def others_compared(table: pd.DataFrame, subtitle: str) -> FigureCard:
     """
     t = table.reset_index(drop=True)
     with drawing(WIDTH, 0.8 + 0.33 * len(t)) as (figure, axes):
-        for row, r in enumerate(t.itertuples()):
-            axes.plot([r.low / 1e6, r.high / 1e6], [row, row], color="#777777", linewidth=4, solid_capstyle="butt", alpha=0.55)
+        for row, r in enumerate(records(t)):
+            axes.plot(
+                [r.low / 1e6, r.high / 1e6], [row, row], color="#777777", linewidth=4, solid_capstyle="butt", alpha=0.55
+            )
             axes.plot(r.theirs / 1e6, row, marker="|", color="#333333", markersize=11, markeredgewidth=1.6)
             axes.plot(max(r.ours, 0) / 1e6, row, marker="D", color="#882255", markersize=6, clip_on=False)
-        axes.set_yticks(range(len(t)), [f"{r.label} {r.year}" for r in t.itertuples()], fontsize=8.5)
+        axes.set_yticks(range(len(t)), [f"{r.label} {r.year}" for r in records(t)], fontsize=8.5)
         axes.invert_yaxis()
         axes.set_xlim(left=0)
         axes.tick_params(axis="y", length=0)
         axes.grid(axis="x", color="#e6e6e6", linewidth=0.6)
-        axes.set_xlabel("million accelerators finished a year (diamond: this run; tick and bar: Epoch AI, 90 % interval)")
+        axes.set_xlabel(
+            "million accelerators finished a year (diamond: this run; tick and bar: Epoch AI, 90 % interval)"
+        )
         svg = svg_text(figure)
     inside = int(((t["ours"] >= t["low"]) & (t["ours"] <= t["high"])).sum())
     headline = f"{inside} of {len(t)} yearly totals lie inside the outside interval"
     return FigureCard(
-        "others", headline, f"Outcomes, never inputs; {subtitle}", f"Dots and intervals by designer and year. {headline}.", svg, t
+        "others",
+        headline,
+        f"Outcomes, never inputs; {subtitle}",
+        f"Dots and intervals by designer and year. {headline}.",
+        svg,
+        t,
     )

@@ -12,7 +12,18 @@ from typing import Any
 
 import pandas as pd
 
-__all__ = ["INK", "STAGE_COLOURS", "STAGE_ORDER", "STAGE_TITLES", "FigureCard", "colour_of", "drawing", "on", "period_ticks", "svg_text"]
+__all__ = [
+    "INK",
+    "STAGE_COLOURS",
+    "STAGE_ORDER",
+    "STAGE_TITLES",
+    "FigureCard",
+    "colour_of",
+    "drawing",
+    "on",
+    "period_ticks",
+    "svg_text",
+]
 
 INK = "#1a1a1a"
 STAGE_ORDER = ("fab", "hbm", "packaging", "test", "server", "rack", "power", "datacenter")

@@ -18,8 +18,16 @@ from reports.figures.style import (
     period_ticks,
     svg_text,
 )
+from reports.wording import count
 
-__all__ = ["accelerator_stack", "binding_timeline", "bottleneck_prices", "potentials", "power_limits", "utilisation_map"]
+__all__ = [
+    "accelerator_stack",
+    "binding_timeline",
+    "bottleneck_prices",
+    "potentials",
+    "power_limits",
+    "utilisation_map",
+]
 
 WIDTH = 9.2
 SEEN = 0.005
@@ -94,7 +102,7 @@ def _timeline_headline(share: pd.DataFrame, periods: list[str]) -> str:
     return f"{name} is the costliest limit from {periods[start]}, before it {before}"
 
 
-def utilisation_map(table: pd.DataFrame, periods: list[str], subtitle: str) -> FigureCard:
+def utilisation_map(table: pd.DataFrame, periods: list[str], now: str, subtitle: str) -> FigureCard:
     """Resources x periods, 0-100 % of stated capacity; cells that bind are outlined.
 
     `table`: columns resource, title, stage, period, utilisation (fraction or missing), binds (bool).
@@ -111,12 +119,13 @@ def utilisation_map(table: pd.DataFrame, periods: list[str], subtitle: str) -> F
                 _use_cell(axes, column, row, grid.loc[resource, period], (resource, period) in binds)
         _grid_axes(axes, periods, list(names["title"]))
         svg = svg_text(figure)
-    titles = dict(zip(names["resource"], names["title"], strict=True))
-    headline = f"{titles[grid.mean(axis=1).idxmax()]}: fullest on average" if grid.notna().any().any() else "No use"
+    full = int((grid[now] > 0.995).sum())
+    headline = f"{full} of {int(grid[now].notna().sum())} limits are full in {now}"
     return FigureCard(
         "utilisation",
         headline,
-        "Use of each limit, percent of stated capacity; red outline: one more unit is worth something; hatched: no capacity. "
+        "Use of each limit, percent of stated capacity; red outline: one more unit is worth something; hatched: no "
+        "capacity. "
         f"Full is not the same as scarce; {subtitle}",
         f"Heat map of utilisation by limit and period, 0 to 100 percent. {headline}.",
         svg,
@@ -131,7 +140,9 @@ def _use_cell(axes: Any, column: int, row: int, value: Any, binds: bool) -> None
 
     missing = bool(pd.isna(value))
     face = "#ffffff" if missing else to_hex(mpl.colormaps["Blues"](0.02 + 0.8 * min(1.0, float(value))))
-    line: dict[str, Any] = {"hatch": "//////", "edgecolor": "#cccccc", "linewidth": 0} if missing else {"edgecolor": "none"}
+    line: dict[str, Any] = (
+        {"hatch": "//////", "edgecolor": "#cccccc", "linewidth": 0} if missing else {"edgecolor": "none"}
+    )
     axes.add_patch(Rectangle((column + 0.03, row + 0.05), 0.94, 0.9, facecolor=face, **line))
     if not missing:
         _cell_text(axes, column, row, f"{100 * float(value):.0f}", on(face), bold=binds)
@@ -163,9 +174,10 @@ def accelerator_stack(
         figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize=8)
         svg = svg_text(figure)
     yearly = data[data["quantity"] == shown[-1]].assign(year=lambda d: d["period"].str[:4])
-    sums = yearly.groupby("year")["value"].sum() / 1e6
+    sums = yearly.groupby("year")["value"].sum()
     first, last = sums.index[0], sums.index[-1]
-    headline = f"{shown[-1].capitalize()}: {sums[first]:.1f} million in {first}, {sums[last]:.1f} million in {last}"
+    words = f"{shown[-1].capitalize()}: {count(sums[first], 2)} in {first}"
+    headline = words if first == last else f"{words}, {count(sums[last], 2)} in {last}"
     return FigureCard(
         "accelerators",
         headline,
@@ -226,8 +238,8 @@ def bottleneck_prices(table: pd.DataFrame, periods: list[str], subtitle: str, to
     )
 
 
-def power_limits(table: pd.DataFrame, periods: list[str], subtitle: str) -> FigureCard:
-    """Planning power of the fleet against energised power, GW.
+def power_limits(table: pd.DataFrame, periods: list[str], headline: str, subtitle: str) -> FigureCard:
+    """Planning power of the fleet against energised power, GW; the caller words the finding, as it knows the regions.
 
     `table`: columns period, used_mw, capacity_mw, low_mw, high_mw (summed over regions).
     """
@@ -246,13 +258,6 @@ def power_limits(table: pd.DataFrame, periods: list[str], subtitle: str) -> Figu
         axes.text(0.02, 0.84, "solid: energised power (central case)", transform=axes.transAxes, fontsize=8.5, color="#882255")  # fmt: skip
         axes.text(0.02, 0.75, "dashed: reserved for the fleet", transform=axes.transAxes, fontsize=8.5, color="#332288")
         svg = svg_text(figure)
-    share = t["used_mw"] / t["capacity_mw"]
-    full = [p for p in periods if share[p] > 0.98]
-    headline = (
-        f"Energised power is all but full from {full[0]}"
-        if full and full[-1] == periods[-1]
-        else f"The fleet takes {100 * share.iloc[-1]:.0f} % of energised power at the end"
-    )
     return FigureCard(
         "power",
         headline,
@@ -272,8 +277,12 @@ def potentials(table: pd.DataFrame, periods: list[str], subtitle: str) -> Figure
     chips, power = t["without_power_rows_mw"], t["without_chip_rows_mw"]
     x = list(range(len(periods)))
     with drawing(WIDTH, 3.0) as (figure, axes):
-        axes.fill_between(x, power, chips, where=chips >= power, color="#882255", alpha=0.18, linewidth=0, interpolate=True)
-        axes.fill_between(x, power, chips, where=chips < power, color="#117733", alpha=0.18, linewidth=0, interpolate=True)
+        axes.fill_between(
+            x, power, chips, where=chips >= power, color="#882255", alpha=0.18, linewidth=0, interpolate=True
+        )
+        axes.fill_between(
+            x, power, chips, where=chips < power, color="#117733", alpha=0.18, linewidth=0, interpolate=True
+        )
         axes.plot(x, chips, color="#117733", linewidth=2)
         axes.plot(x, power, color="#882255", linewidth=2)
         axes.plot(x, t["built_mw"], color=INK, linewidth=1.2, linestyle=":")

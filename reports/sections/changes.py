@@ -75,7 +75,9 @@ def change_words(c: Context, previous: Context | None) -> str:
 
 
 def _changed_inputs(c: Context, previous: Context) -> list[list[Any]]:
-    new, old = (x.run.inputs.groupby("path").agg(value=("value", "mean"), unit=("unit", "first")) for x in (c, previous))
+    new, old = (
+        x.run.inputs.groupby("path").agg(value=("value", "mean"), unit=("unit", "first")) for x in (c, previous)
+    )
     rows: list[list[Any]] = []
     for path in sorted(set(new.index) | set(old.index)):
         a = float(old.at[path, "value"]) if path in old.index else None

@@ -10,7 +10,8 @@ from reports.blocks import Cell, Section, Table
 from reports.context import Context
 from reports.figures import econ
 from reports.sections.limits import scope
-from reports.wording import count, percent, plain, stage_title
+from reports.tables import records
+from reports.wording import brief, count, in_sentence, percent, plain, stage_title
 
 __all__ = ["accuracy_section", "others_section", "overturn_section", "overturning"]
 
@@ -34,8 +35,10 @@ def overturn_section(c: Context) -> Section | None:
     flips = table[table["flips"]]
     stage = stage_title(str(table["stage_base"].iloc[0]))
     s.paragraphs.append(
-        f"Every input that is illustrative or rests on a single source was moved over its stated range, alone, with everything that rests on it. "
-        f"The headline is the costliest stage of {year} ({stage}) and the accelerators energised in {year} ({count(base)}). "
+        "Every input that is illustrative or rests on a single source was moved over its stated range, alone, with "
+        "everything that rests on it. "
+        f"The headline is the costliest stage of {year} ({stage}) and the accelerators energised in {year} "
+        f"({count(base)}). "
         + (
             f"{len(flips)} of {len(table)} inputs that matter change the costliest stage."
             if len(flips)
@@ -63,12 +66,12 @@ def overturning(c: Context, top: int = 3) -> list[str]:
     table = c.table("headline")
     if table is None or "energised_base" not in table:
         return []
-    return [_in_words(r) for r in table.head(top).itertuples()]
+    return [_in_words(r) for r in records(table.head(top))]
 
 
 def _in_words(r: Any) -> str:
     unit = f" {r.input_unit}" if r.input_unit else ""
-    text = f"{r.title} ({plain(r.low_input)} to {plain(r.high_input)}{unit}, base {plain(r.base_input)})"
+    text = f"{in_sentence(r.title)} ({brief(r.low_input)} to {brief(r.high_input)}{unit}, base {brief(r.base_input)})"
     if r.flips and pd.notna(r.flips_at):
         after = r.stage_low if r.stage_low != r.stage_base else r.stage_high
         return f"{text}: at {plain(r.flips_at)} the costliest stage becomes {stage_title(after)}"
@@ -78,15 +81,15 @@ def _in_words(r: Any) -> str:
 
 def _overturn_table(table: pd.DataFrame, year: str) -> Table:
     rows = []
-    for r in table.itertuples():
+    for r in records(table):
         weak = r.kind == "illustrative"
         rows.append(
             [
                 Cell(str(r.title), mark=weak),
                 str(r.kind),
-                (plain(r.low_input), r.low_input),
-                (plain(r.base_input), r.base_input),
-                (plain(r.high_input), r.high_input),
+                (brief(r.low_input), r.low_input),
+                (brief(r.base_input), r.base_input),
+                (brief(r.high_input), r.high_input),
                 str(r.input_unit) or "-",
                 _million(r.energised_low),
                 _million(r.energised_high),
@@ -96,7 +99,18 @@ def _overturn_table(table: pd.DataFrame, year: str) -> Table:
         )
     return Table.of(
         f"Weak inputs by how far they move the energised accelerators of {year}",
-        ["Input", "Kind", "#Low", "#Base", "#High", "Unit", "#Million energised at low", "#at high", "Costliest stage at low / high", "Changes it at"],
+        [
+            "Input",
+            "Kind",
+            "#Low",
+            "#Base",
+            "#High",
+            "Unit",
+            "#Million energised at low",
+            "#at high",
+            "Costliest stage at low / high",
+            "Changes it at",
+        ],
         rows,
         note=f"Input values: mean over {year} of the number that the input moves. Not shown: weak inputs that move the number by less than 0.01 %.",
         folded=len(rows) > 20,
@@ -134,12 +148,12 @@ def others_section(c: Context) -> Section | None:
             (plain(r.ours / r.theirs, 2), r.ours / r.theirs),
             "yes" if r.low <= r.ours <= r.high else "no",
         ]
-        for r in table.itertuples()
+        for r in records(table)
     ]
     s.tables.append(
         Table.of(
             "Finished accelerators beside Epoch AI's estimates, thousand a year",
-            ["Designer", "Year", "#This run", "#Epoch AI", "Their 90 % interval", "#Ratio", "Inside"],
+            ["Designer", "Year", "#This run", "#Epoch AI", "#Their 90 % interval", "#Ratio", "Inside"],
             rows,
             note="Epoch AI, AI Chip Sales (CC BY 4.0), quarterly medians summed; the interval is the sum of the quarterly ends, so it is wide. An outcome: no "
             "shipment estimate is an input after the opening date, and nothing was tuned to it.",
@@ -151,16 +165,20 @@ def others_section(c: Context) -> Section | None:
         s.tables.append(_balance(balance))
         r = balance.iloc[-1]
         s.paragraphs.append(
-            f"CoWoS balance: the wafers that NVIDIA's estimated {r['year']} units need are {count(r['wafers_from_units'])}; its share of what the lines "
-            f"could make is {count(r['wafers_from_capacity'])}, {plain(r['ratio'], 2)} times as much. The two rest on different sources and are "
+            f"CoWoS balance: the wafers that NVIDIA's estimated {r['year']} units need are "
+            f"{count(r['wafers_from_units'])}; its share of what the lines "
+            f"could make is {count(r['wafers_from_capacity'])}, {plain(r['ratio'], 2)} times as much. The two rest "
+            "on different sources and are "
             "shown with their gap."
         )
     return s
 
 
 def _misses(table: pd.DataFrame) -> str:
-    low = [f"{r.label} {r.year} ({percent(r.ours / r.theirs)} of the estimate)" for r in table.itertuples() if r.ours < r.low]
-    high = [f"{r.label} {r.year} ({percent(r.ours / r.theirs)})" for r in table.itertuples() if r.ours > r.high]
+    low = [
+        f"{r.label} {r.year} ({percent(r.ours / r.theirs)} of the estimate)" for r in records(table) if r.ours < r.low
+    ]
+    high = [f"{r.label} {r.year} ({percent(r.ours / r.theirs)})" for r in records(table) if r.ours > r.high]
     inside = len(table) - len(low) - len(high)
     text = f"{inside} of {len(table)} yearly totals lie inside Epoch AI's 90 % interval."
     if low:
@@ -178,7 +196,7 @@ def _balance(balance: pd.DataFrame) -> Table:
             (f"{r.wafers_from_capacity:,.0f}", r.wafers_from_capacity),
             (plain(r.ratio), r.ratio),
         ]
-        for r in balance.itertuples()
+        for r in records(balance)
     ]
     return Table.of(
         "CoWoS wafers for NVIDIA: from its units and from the lines, wafers a year",
@@ -196,14 +214,20 @@ def accuracy_section(c: Context) -> Section:
     bad = checks[~checks["passed"]]
     evidence = c.answer["evidence"]
     s.paragraphs.append(
-        f"{len(checks)} checks, {len(bad)} failed. Optimum: {evidence['rows']:,} rows, {evidence['columns']:,} columns, {evidence['solver']}; relative gap "
-        f"{evidence['gap']:.1e}, primal residual {evidence['primal_residual']:.1e}, dual residual {evidence['dual_residual']:.1e}, "
-        f"complementarity {evidence['complementarity']:.1e}. Every printed price lies between the gain of a little more and the loss of a little less."
+        f"{len(checks)} checks, {len(bad)} failed. Optimum: {evidence['rows']:,} rows, {evidence['columns']:,} "
+        f"columns, {evidence['solver']}; relative gap "
+        f"{evidence['gap']:.1e}, primal residual {evidence['primal_residual']:.1e}, dual residual "
+        f"{evidence['dual_residual']:.1e}, "
+        f"complementarity {evidence['complementarity']:.1e}. Every printed price lies between the gain of a little "
+        "more and the loss of a little less."
     )
     if len(bad):
-        names = "; ".join(f"{r.check} {r.subject} {r.period}".strip() for r in bad.head(5).itertuples())
+        names = "; ".join(f"{r.check} {r.subject} {r.period}".strip() for r in records(bad.head(5)))
         s.warnings.append(f"Failed checks: {names}.")
-    s.paragraphs.append("No forecast of this program has met its outcome yet: there is no backtest in this edition, and the bands have not earned the word chance.")
+    s.paragraphs.append(
+        "No forecast of this program has met its outcome yet: there is no backtest in this edition, and the bands "
+        "have not earned the word chance."
+    )
     table = c.table("accuracy")
     if table is not None:
         s.tables.append(_accuracy(table))
@@ -212,7 +236,7 @@ def accuracy_section(c: Context) -> Section:
 
 def _accuracy(table: pd.DataFrame) -> Table:
     rows = []
-    for r in table.itertuples():
+    for r in records(table):
         roof = ("-", None) if pd.isna(r.roofline_mape) else (f"{r.roofline_mape:.0f}", r.roofline_mape)
         rows.append(
             [
@@ -229,7 +253,17 @@ def _accuracy(table: pd.DataFrame) -> Table:
         )
     return Table.of(
         "Accuracy of the per-token engine on measurements left out of its fit",
-        ["What", "Left out", "#Rows", "#Mean error, %", "#Median, %", "#90th percentile, %", "#Bias, ratio", "#In 90 % band, %", "#Plain roofline, %"],
+        [
+            "What",
+            "Left out",
+            "#Rows",
+            "#Mean error, %",
+            "#Median, %",
+            "#90th percentile, %",
+            "#Bias, ratio",
+            "#In 90 % band, %",
+            "#Plain roofline, %",
+        ],
         rows,
         note="Error: absolute relative error of the prediction. Bias: median of predicted over measured.",
         folded=True,

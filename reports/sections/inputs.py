@@ -22,9 +22,12 @@ def inputs_section(c: Context) -> Section:
     s = Section("inputs", "All inputs and their sources")
     weak, all_ = c.illustrative
     s.paragraphs.append(
-        f"{all_} numbers feed the model; {weak} of them rest at least partly on an illustrative assumption and are marked with an asterisk. "
-        f"{len(c.facts)} facts stand behind them. Kinds: published (the maker states it), measured, estimate (somebody's), interpolated (between dated "
-        "facts), derived (physics on facts), stated (a definition or bill of materials), illustrative (ours, with the reason). A source "
+        f"{all_} numbers feed the model; {weak} of them rest at least partly on an illustrative assumption and are "
+        "marked with an asterisk. "
+        f"{len(c.facts):,} facts and series points stand behind them. Kinds: published (the maker states it), "
+        "measured, estimate (somebody's), interpolated (between dated "
+        "facts), derived (physics on facts), stated (a definition or bill of materials), illustrative (ours, with "
+        "the reason). A source "
         f"older than {STALE_DAYS // 30} months is flagged."
     )
     s.tables += [_inputs(c), _facts(c)]
@@ -38,7 +41,19 @@ def _inputs(c: Context) -> Table:
     rows = [_input_row(c, str(path), group) for path, group in held.groupby("path", sort=True)]
     return Table.of(
         "Inputs of the model",
-        ["Input", "First period", "#Value", "Range", "Last period", "#Value", "Range", "Unit", "Kind", "Facts", "Reason or note"],
+        [
+            "Input",
+            "First period",
+            "#Value",
+            "Range",
+            "Last period",
+            "#Value",
+            "Range",
+            "Unit",
+            "Kind",
+            "Facts",
+            "Reason or note",
+        ],
         rows,
         note="One row a number that changes linearly or in steps between the shown ends; the run folder holds every period. An asterisk marks an illustrative input.",
         folded=True,
@@ -80,7 +95,11 @@ def _facts(c: Context) -> Table:
         source = str(f["source"])
         text = source if len(source) <= _SOURCE_WIDTH else f"{source[: _SOURCE_WIDTH - 1]}…"
         basis = f.get("basis")
-        cell = Link(text, str(f.get("url") or "")) if not basis else f"{text}: {', '.join(basis[:3])}{' …' if len(basis) > 3 else ''}"
+        cell = (
+            Link(text, str(f.get("url") or ""))
+            if not basis
+            else f"{text}: {', '.join(basis[:3])}{' …' if len(basis) > 3 else ''}"
+        )
         rows.append([Cell(name, mark=f["kind"] == "illustrative"), number, f["unit"], f["kind"], _known(c, f), cell])
     return Table.of(
         "Facts behind the inputs",
@@ -109,29 +128,49 @@ def method_section(c: Context) -> Section:
     if note:
         s.paragraphs.append(f"Scenario: {note}")
     look = c.run.manifest.get("look_ahead")
-    regime = "the plan knows all dated inputs to the end (perfect foresight)" if c.answer["regime"] == "foresight" else f"each period is planned anew, {look} periods ahead"
+    regime = (
+        "the plan knows all dated inputs to the end (perfect foresight)"
+        if c.answer["regime"] == "foresight"
+        else f"each period is planned anew, {look} periods ahead"
+    )
     s.paragraphs.append(
-        f"Materials flow through processes that share capacities, with yields and lead times, to finished accelerators; those wait for racks and energised "
-        f"power. A linear programme finds the plan with the largest {objective['kind']}; {regime}. A tail beyond the last period is solved and not "
-        "reported. Results are conditional on the inputs: no forecast of what will happen, and no claim about what any firm plans."
+        "Materials flow through processes that share capacities, with yields and lead times, to finished "
+        "accelerators; those wait for racks and energised "
+        f"power. A linear programme finds the plan with the largest {objective['kind']}; {regime}. A tail beyond the "
+        "last period is solved and not "
+        "reported. Results are conditional on the inputs: no forecast of what will happen, and no claim about what "
+        "any firm plans."
     )
     if c.has_money:
         s.paragraphs.append(
-            "Value accrues while an accelerator runs, at one rental path and fixed ratios between products; costs are manufacturing costs spread over the "
-            "life. So the volumes say what the chain could do if each limit went to its best use; at market prices less would be bought."
+            "Value accrues while an accelerator runs, at one rental path and fixed ratios between products; costs "
+            "are manufacturing costs spread over the "
+            "life. So the volumes say what the chain could do if each limit went to its best use; at market prices "
+            "less would be bought."
         )
     s.tables.append(
-        Table.of("First version or missing in this edition", ["What", "State"], [list(r) for r in _missing(c)], short="limits_of_this_edition")
+        Table.of(
+            "First version or missing in this edition",
+            ["What", "State"],
+            [list(r) for r in _missing(c)],
+            short="limits_of_this_edition",
+        )
     )
     return s
 
 
 def _missing(c: Context) -> list[tuple[str, str]]:
     rows = [
-        ("Shares of draws", "no sampled run stands behind this report: ranges are single inputs moved alone, not probabilities"),
+        (
+            "Shares of draws",
+            "no sampled run stands behind this report: ranges are single inputs moved alone, not probabilities",
+        ),
         ("Track record", "no backtest yet; outside estimates are shown instead"),
         ("Agent tasks", "first version: one task profile a kind, review by people dominates"),
-        ("Models and accelerators", "pairs without a nearby measurement carry wide bands; confidence is told in the front's data"),
+        (
+            "Models and accelerators",
+            "pairs without a nearby measurement carry wide bands; confidence is told in the front's data",
+        ),
         ("Product mix", "not pinned down by the optimum within a designer; the width of the mix is not printed"),
         ("Market prices", "contract, spot, index and list series are facts but have no section here"),
     ]
@@ -162,12 +201,15 @@ def repeat_section(c: Context) -> Section:
     ]
     s.tables.append(Table.of("This run", ["What", "Value"], [list(r) for r in rows], short="run"))
     s.paragraphs.append(
-        "The run folder holds the scenario as resolved, every result, input and check as Parquet tables, and the manifest with each fact. The same "
+        "The run folder holds the scenario as resolved, every result, input and check as Parquet tables, and the "
+        "manifest with each fact. The same "
         "command on the same facts and version gives the same hash and the same numbers."
     )
     s.paragraphs.append(
-        "Accelerator shipments, sites and parts of the cost model: data by Epoch AI, licensed under CC BY 4.0 (epoch.ai), shown beside our results or "
-        "as inputs where named. All other facts are single figures from the sources named in each row; data/ATTRIBUTION.md lists licences of "
+        "Accelerator shipments, sites and parts of the cost model: data by Epoch AI, licensed under CC BY 4.0 "
+        "(epoch.ai), shown beside our results or "
+        "as inputs where named. All other facts are single figures from the sources named in each row; "
+        "data/ATTRIBUTION.md lists licences of "
         "benchmark results and model architectures."
     )
     return s

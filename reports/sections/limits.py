@@ -10,7 +10,8 @@ from reports.answer_text import lasting_ratio
 from reports.blocks import Section, Table
 from reports.context import Context
 from reports.figures import supply
-from reports.wording import count, money, percent, plain, span_words, stage_title
+from reports.tables import records
+from reports.wording import count, percent, plain, span_words, stage_title
 
 __all__ = ["binding_figure", "limits_section", "prices_section"]
 
@@ -33,8 +34,10 @@ def limits_section(c: Context) -> Section:
         words = "; ".join(f"{stage_title(x.stage)} {span_words(x.first, x.last, c.periods[-1])}" for x in spans)
         s.paragraphs.append(f"Costliest stage by quarter: {words}.")
     s.paragraphs.append(
-        "A limit is scarce when one more unit of it would raise the value of the plan. Its scarcity value is that price times the "
-        "limit. Greatest shares of a capacity that a designer holds by contract count with the capacity's stage: where such a share "
+        "A limit is scarce when one more unit of it would raise the value of the plan. Its scarcity value is that "
+        "price times the "
+        "limit. Greatest shares of a capacity that a designer holds by contract count with the capacity's stage: "
+        "where such a share "
         "is used up, the capacity as a whole may still have room."
     )
     if utilisation := _utilisation(c):
@@ -48,7 +51,7 @@ def _utilisation(c: Context) -> Any:
     capacity = c.quantity("capacity").set_index(["subject", "period"])["value"]
     if use.empty:
         return None
-    have = [float(capacity.get((r.subject, r.period), 0.0)) > 0 for r in use.itertuples()]
+    have = [float(capacity.get((r.subject, r.period), 0.0)) > 0 for r in records(use)]
     priced = set(zip(c.binding["subject"], c.binding["period"], strict=True))
     table = pd.DataFrame(
         {
@@ -60,11 +63,16 @@ def _utilisation(c: Context) -> Any:
             "binds": [(a, b) in priced for a, b in zip(use["subject"], use["period"], strict=True)],
         }
     )
-    return supply.utilisation_map(table, c.periods, scope(c))
+    return supply.utilisation_map(table, c.periods, c.now, scope(c))
 
 
 def _rent_table(c: Context) -> Table:
-    rent = c.binding.groupby(["title", "stage", "year"])["rent"].sum().unstack(fill_value=0.0).reindex(columns=c.years, fill_value=0.0)
+    rent = (
+        c.binding.groupby(["title", "stage", "year"])["rent"]
+        .sum()
+        .unstack(fill_value=0.0)
+        .reindex(columns=c.years, fill_value=0.0)
+    )
     rent = rent.loc[rent.sum(axis=1).sort_values(ascending=False).index]
     unit = "million USD" if c.has_money else str(c.answer["objective"]["unit"])
     scale = 1e6 if c.has_money else 1.0
@@ -90,9 +98,12 @@ def prices_section(c: Context) -> Section:
         s.paragraphs.append("No limit has a price in this run.")
         return s
     s.paragraphs.append(
-        "Prices are marginal values at fixed product values: what one more unit would add to the plan. They say who gains from "
-        "relief, not what a supplier charges. Each was checked by re-solving with the limit a little larger and a little smaller; the "
-        "interval of the two is the range. Power is led by its lasting price (a megawatt added now and kept), because one-quarter "
+        "Prices are marginal values at fixed product values: what one more unit would add to the plan. They say who "
+        "gains from "
+        "relief, not what a supplier charges. Each was checked by re-solving with the limit a little larger and a "
+        "little smaller; the "
+        "interval of the two is the range. Power is led by its lasting price (a megawatt added now and kept), "
+        "because one-quarter "
         "prices jump with the timing of purchases."
     )
     if c.has_money:
@@ -100,7 +111,9 @@ def prices_section(c: Context) -> Section:
         if len(table):
             s.figures.append(supply.bottleneck_prices(table, c.periods, scope(c)))
     now = c.main_limit["period"] if c.main_limit else c.now
-    s.tables.append(_price_table(c, [r for r in rows if r[0] == now], f"Prices in {now}", folded=False, short="prices_now"))
+    s.tables.append(
+        _price_table(c, [r for r in rows if r[0] == now], f"Prices in {now}", folded=False, short="prices_now")
+    )
     if len(c.periods) > 1:
         s.tables.append(_price_table(c, rows, "Prices in every period", folded=True, short="prices"))
     return s
@@ -117,29 +130,59 @@ def _money_table(rows: list[tuple[str, dict[str, Any]]]) -> pd.DataFrame:
 
 
 def _price_table(c: Context, rows: list[tuple[str, dict[str, Any]]], caption: str, folded: bool, short: str) -> Table:
-    heads = ["Period", "Limit", "#Use", "#Price, one period", "Range", "#Lasting price", "Unit"]
+    many = len({p for p, _ in rows}) > 1
+    heads = [*(["Period"] if many else []), "Limit", "#Use", "#Price, one period", "#Lasting price", "Per"]
     if c.has_money:
-        heads += ["#USD per GPU-hour", "#USD per million output tokens", "#USD per task", "Reference"]
+        heads += ["#Per GPU-hour", "#Per million output tokens", "#Per task", "Reference"]
     heads += ["#+1 %: finished", "#+1 %: energised", "#+1 %: H100e", "Binds next, at a rise of"]
     note = (
-        "USD per GPU-hour, token and task: the price carried by the reference product, spread over its life; one-period price, for power "
-        "the lasting price. +1 %: change of the totals over the horizon after a re-solve with this limit 1 % higher in this period; it may "
-        "be negative, because better products can displace a larger number of simpler ones. H100e: equivalents by dense BF16 arithmetic."
+        f"{_money_note(c)}Every price lies within 1 % of the gain of a little more and the loss of a little less "
+        "unless its range is "
+        "printed below it. +1 %: change of the totals over the horizon after a re-solve with this limit 1 % higher "
+        "in this period; it may "
+        "be negative, because better products can displace a larger number of simpler ones. H100e: equivalents by "
+        "dense BF16 arithmetic."
     )
-    return Table.of(caption, heads, [_price_row(c, p, b) for p, b in rows], note=note, folded=folded, short=short)
+    return Table.of(caption, heads, [_price_row(c, p, b, many) for p, b in rows], note=note, folded=folded, short=short)
 
 
-def _price_row(c: Context, period: str, b: dict[str, Any]) -> list[Any]:
+def _money_note(c: Context) -> str:
+    if not c.has_money:
+        return ""
+    models = sorted(
+        {
+            c.title(b["price"]["reference"]["model"])
+            for p in c.answer["periods"]
+            for b in p["binding"]
+            if b["price"]["reference"]["model"]
+        }
+    )
+    tasks = sorted(
+        {
+            b["price"]["reference"]["task"]
+            for p in c.answer["periods"]
+            for b in p["binding"]
+            if b["price"]["reference"]["task"]
+        }
+    )
+    return (
+        "Prices in USD of the period. Per GPU-hour, tokens and task: what the reference product carries of the "
+        "price, spread over its life "
+        f"(one-period price, for power the lasting one); model {', '.join(models)}, task {', '.join(tasks)}. "
+    )
+
+
+def _price_row(c: Context, period: str, b: dict[str, Any], many: bool) -> list[Any]:
     price, (low, high) = b["price"], b["price_range"]
     wide = high - low > 0.01 * max(abs(price["native"]), abs(high))
-    row: list[Any] = [
-        period,
+    shown = plain(price["native"]) + (f" ({plain(low)} to {plain(high)})" if wide else "")
+    row: list[Any] = [period] if many else []
+    row += [
         b["title"],
         (percent(b["utilisation"], 3), b["utilisation"]),
-        (plain(price["native"]), price["native"]),
-        f"{plain(low)} to {plain(high)}" if wide else "within 1 %",
+        (shown, price["native"]),
         (plain(price["lasting"]), price["lasting"]),
-        price["unit"],
+        price["unit"].removeprefix("USD/"),
     ]
     if c.has_money:
         ratio = lasting_ratio(price)
@@ -147,16 +190,12 @@ def _price_row(c: Context, period: str, b: dict[str, Any]) -> list[Any]:
             value = None if price[key] is None else price[key] * ratio
             row.append(("-" if value is None else plain(value, 2), value))
         ref = price["reference"]
-        row.append(", ".join(c.title(ref[k]) for k in ("sku", "model", "task") if ref[k]) or "-")
+        row.append(c.short(ref["sku"]) if ref["sku"] else "-")
     gains = b["plus_1_percent"] or {}
     row += [(count(gains[k], 3) if k in gains else "-", gains.get(k)) for k in ("finished", "energised", "h100e")]
     after = b["next_binding"]
     named = c.title(after["resource"]) if after["resource"] else ""
-    row.append(f"{named}, {percent(after['at_capacity_change'])}" if named and after["at_capacity_change"] is not None else "-")
+    row.append(
+        f"{named}, {percent(after['at_capacity_change'])}" if named and after["at_capacity_change"] is not None else "-"
+    )
     return row
-
-
-def main_price(c: Context) -> str:
-    """Price of the main limit in money, for a caption."""
-    main = c.main_limit
-    return "" if main is None else money(main["price"]["lasting"])

@@ -8,9 +8,12 @@ from reports.blocks import Section, Table
 from reports.context import Context
 from reports.figures import supply
 from reports.sections.limits import scope
-from reports.wording import count, plain
+from reports.tables import records
+from reports.wording import listing
 
 __all__ = ["power_section", "supply_section"]
+
+FULL = 0.995
 
 
 def supply_section(c: Context) -> Section:
@@ -20,14 +23,16 @@ def supply_section(c: Context) -> Section:
     table = rows.assign(sku=rows["subject"])[["period", "sku", "quantity", "value"]]
     s.figures.append(supply.accelerator_stack(table, c.periods, scope(c), {k: c.short(k) for k in c.skus_by_size}))
     s.paragraphs.append(
-        "Finished: packages that passed final test. Energised: accelerators that went into service in a powered hall. The two differ by what "
+        "Finished: packages that passed final test. Energised: accelerators that went into service in a powered "
+        "hall. The two differ by what "
         "waits in stock, and by what was finished before the first quarter."
         if c.has_fleet
         else "Finished: final products sold. This scenario has no fleet, so nothing is energised."
     )
     if len(c.years) > 1:
         s.paragraphs.append(
-            "The split among products of one designer is loose: plans within 0.1 % of the best differ by up to half in one product. "
+            "The split among products of one designer is loose: plans within 0.1 % of the best differ by up to half "
+            "in one product. "
             "Read designers and years, not single products and quarters."
         )
     for quantity in ("finished", "energised"):
@@ -40,11 +45,19 @@ def supply_section(c: Context) -> Section:
 
 def _by_year(c: Context, quantity: str) -> Table:
     rows = c.quantity(quantity)
-    sums = rows.groupby(["subject", "year"])["value"].sum().unstack(fill_value=0.0).reindex(columns=c.years, fill_value=0.0)
+    sums = (
+        rows.groupby(["subject", "year"])["value"]
+        .sum()
+        .unstack(fill_value=0.0)
+        .reindex(columns=c.years, fill_value=0.0)
+    )
     sums = sums[sums.sum(axis=1) > 0.5]
     sums = sums.loc[sums.sum(axis=1).sort_values(ascending=False).index]
     scale, unit = (1e3, "thousand") if sums.to_numpy().sum() > 2e6 else (1.0, "units")
-    body = [[c.title(k), c.designers.get(k, "-"), *[_thousand(v, scale) for v in line]] for k, line in zip(sums.index, sums.to_numpy(), strict=True)]
+    body = [
+        [c.title(k), c.designers.get(k, "-"), *[_thousand(v, scale) for v in line]]
+        for k, line in zip(sums.index, sums.to_numpy(), strict=True)
+    ]
     body.append(["All", "", *[_thousand(v, scale) for v in sums.sum()]])
     return Table.of(
         f"{quantity.capitalize()} accelerators by year, {unit}",
@@ -62,10 +75,17 @@ def _thousand(value: float, scale: float) -> tuple[str, float]:
 
 def _by_region(c: Context) -> Table:
     rows = c.quantity("energised")
-    sums = rows.groupby(["region", "year"])["value"].sum().unstack(fill_value=0.0).reindex(columns=c.years, fill_value=0.0)
-    body = [[c.title(k), *[_thousand(v, 1e3) for v in line]] for k, line in zip(sums.index, sums.to_numpy(), strict=True)]
+    sums = (
+        rows.groupby(["region", "year"])["value"].sum().unstack(fill_value=0.0).reindex(columns=c.years, fill_value=0.0)
+    )
+    body = [
+        [c.title(k), *[_thousand(v, 1e3) for v in line]] for k, line in zip(sums.index, sums.to_numpy(), strict=True)
+    ]
     return Table.of(
-        "Energised accelerators by region, thousand", ["Region", *[f"#{y}" for y in c.years]], body, short="energised_by_region"
+        "Energised accelerators by region, thousand",
+        ["Region", *[f"#{y}" for y in c.years]],
+        body,
+        short="energised_by_region",
     )
 
 
@@ -77,10 +97,12 @@ def power_section(c: Context) -> Section | None:
         return None
     s = Section("power", "Power")
     table = _power_table(c, capacity)
-    s.figures.append(supply.power_limits(table, c.periods, scope(c)))
+    s.figures.append(supply.power_limits(table, c.periods, _power_headline(c), scope(c)))
     s.paragraphs.append(
-        "The limit is facility power of AI halls that are switched on, from named sites and grid sources, never from chips sold. The band is "
-        "the sum of the regions' low and high cases, so it is wider than any one outcome. What an accelerator takes is its planning "
+        "The limit is facility power of AI halls that are switched on, from named sites and grid sources, never from "
+        "chips sold. The band is "
+        "the sum of the regions' low and high cases, so it is wider than any one outcome. What an accelerator takes "
+        "is its planning "
         "power: chip, server, cooling and the share of the peak rating that a plan reserves."
     )
     names = ("without_power_rows_mw", "without_chip_rows_mw", "built_mw")
@@ -89,6 +111,20 @@ def power_section(c: Context) -> Section | None:
         s.figures.append(supply.potentials(wide.reset_index(), c.periods, scope(c)))
     s.tables.append(_power_by_year(c, table))
     return s
+
+
+def _power_headline(c: Context) -> str:
+    """Since when which regions are full, in about ten words."""
+    use = c.quantity("utilisation")
+    use = use[use["stage"] == "power"].pivot_table(index="period", columns="region", values="value").reindex(c.periods)
+    full = use > FULL
+    regions = [g for g in use.columns if full[g].iloc[-1]]
+    if not regions:
+        last = c.periods[-1]
+        return f"No region's energised power is full in {last}"
+    since = next(p for k, p in enumerate(c.periods) if bool(full[regions].iloc[k:].all(axis=None)))
+    rest = [c.title(g) for g in use.columns if g not in regions]
+    return f"Energised power is full from {since}" + (f", except in {listing(rest)}" if rest else "")
 
 
 def _power_table(c: Context, capacity: pd.DataFrame) -> pd.DataFrame:
@@ -105,7 +141,7 @@ def _cases(c: Context, subjects: list[str], total: pd.Series[float]) -> tuple[pd
     held = c.run.inputs
     held = held[held["path"].isin([f"resources.{r}.capacity" for r in subjects])]
     low, high = total * 0.0, total * 0.0
-    for r in held.itertuples():
+    for r in records(held):
         inside = [p for p in total.index if r.period <= p <= r.to]
         low.loc[inside] += r.value if pd.isna(r.low) else r.low
         high.loc[inside] += r.value if pd.isna(r.high) else r.high
@@ -119,23 +155,24 @@ def _power_by_year(c: Context, table: pd.DataFrame) -> Table:
     rows = []
     for year, r in last.iterrows():
         cells = [r["capacity_mw"], r["low_mw"], r["high_mw"], r["used_mw"], limited.get(year), chips.get(year)]
-        rows.append([f"{r['period']}", *[("-", None) if v is None or pd.isna(v) else (f"{v:,.0f}", float(v)) for v in cells]])
-    columns = ["Period", "#Energised", "#Low case", "#High case", "#Reserved for the fleet", "#Power-limited", "#Chip-limited"]
+        rows.append(
+            [f"{r['period']}", *[("-", None) if v is None or pd.isna(v) else (f"{v:,.0f}", float(v)) for v in cells]]
+        )
+    columns = [
+        "Period",
+        "#Energised",
+        "#Low case",
+        "#High case",
+        "#Reserved for the fleet",
+        "#Power-limited",
+        "#Chip-limited",
+    ]
     return Table.of(
         "Power at the end of each year, MW of facility power",
         columns,
         rows,
         note="Energised, cases and reserved: mean of the quarter. Power-limited: fleet (planning MW at the end of the quarter) that chips would "
-        "allow beyond what is built if no power row held; those accelerators are never made. Chip-limited: the reverse.",
+        "allow beyond what is built if no power row held; those accelerators are never made. Chip-limited: the "
+        "reverse.",
         short="power",
     )
-
-
-def yearly_words(c: Context, quantity: str) -> str:
-    """Totals by year in words."""
-    return ", ".join(f"{count(c.total(quantity, y), 2)} in {y}" for y in c.years)
-
-
-def gap_words(value: float) -> str:
-    """A gap in GW."""
-    return f"{plain(value / 1e3, 2)} GW"
