@@ -29,7 +29,9 @@ from supply.paths import data_file
 __all__ = ["AsOfError", "StandIn", "as_of_catalog", "is_outcome", "known_catalog"]
 
 #: Ids of unit counts, fleets and site counts that rest on what was shipped or is dated by a later look back.
-OUTCOME = re.compile(r"shipments(?!_kuo)|shipped|_cumulative_|_named_(ai_)?sites|ai_power_(sites|energised)|installed_ai")
+OUTCOME = re.compile(
+    r"shipments(?!_kuo)|shipped|_cumulative_|_named_(ai_)?sites|ai_power_(sites|energised)|installed_ai"
+)
 #: Units whose series are continued by their growth; all others are held.
 GROWING = frozenset({"wafers/month", "wafers/year", "racks/quarter", "GW", "MW"})
 GUESS_MARGIN = timedelta(days=365)
@@ -44,7 +46,7 @@ class AsOfError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class StandIn:
-    """An illustrative number in place of what was not known. `basis`: continued, vintage, then, announced, later, inert."""
+    """An illustrative number for what was not known. `basis`: continued, vintage, then, announced, later, inert."""
 
     id: str
     period: str
@@ -213,7 +215,20 @@ def _fact(s: StandIn, origin: date) -> Fact:
 def _point(s: StandIn, origin: date) -> SeriesPoint:
     day = origin - timedelta(days=1)
     return SeriesPoint(
-        f"{s.id}@{s.period}", s.id, "", "", s.period, s.value, s.low, s.high, s.unit, "illustrative", day, (), s.note, False
+        f"{s.id}@{s.period}",
+        s.id,
+        "",
+        "",
+        s.period,
+        s.value,
+        s.low,
+        s.high,
+        s.unit,
+        "illustrative",
+        day,
+        (),
+        s.note,
+        False,
     )
 
 

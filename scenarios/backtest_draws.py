@@ -1,6 +1,6 @@
-"""Draws of a rolling plan: the inputs are drawn, and each draw is planned quarter by quarter without knowing what lies further.
+"""Draws of a rolling plan: inputs are drawn, and each draw is planned quarter by quarter without knowing what follows.
 
-One compile serves all draws. In a draw the capacities are known for the look-ahead of the scenario and then continued by
+One compile serves all draws. In a draw the capacities are known for the look-ahead of the scenario, then continued by
 their trend (`supply.optimizer.rolling`), so that a draw does not foresee its own shocks.
 """
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from scenarios.backtest_components import Components
 from scenarios.costing import CostModel
 from scenarios.extract import Extractor, Reading
 from scenarios.nodes import Array, Draw
@@ -19,6 +20,7 @@ from scenarios.sampling import factors, ranks_by_driver
 
 if TYPE_CHECKING:
     from scenarios.resolve import Resolved
+    from supply.optimizer.compiled import Compiled
 
 __all__ = ["RollingDraws", "rolling_draws"]
 
@@ -44,16 +46,14 @@ class _Rolling:
     """One compile of a scenario, rolled once per draw."""
 
     def __init__(self, resolved: Resolved) -> None:
-        from supply.optimizer.compiled import Compiled
-
-        self.resolved = resolved
-        self.compiled = Compiled(resolved.network)
+        self.compiled = _quick(resolved)
         self.nominal = self.compiled.network
         none = np.zeros(0)
         self.extractor = Extractor(self.compiled, CostModel([], none, none, none, 1.0, 0.1, 5.0, 0, 0.25, [], []))
         labels = self.nominal.horizon.labels()[: self.nominal.horizon.periods]
         power = [f"power_mw:world@{p}" for p in labels]
-        self.names = [*self.extractor.names, *power]
+        self.components = Components(self.compiled)
+        self.names = [*self.extractor.names, *power, *self.components.names]
 
     def run(self, changes: dict[str, Array]) -> Array:
         """Outputs of one draw. Raises `SolveError` when some quarter has no plan."""
@@ -65,7 +65,8 @@ class _Rolling:
         compiled.update(changes)
         compiled.changed |= set(changes)
         roller = _Roller(compiled, self.nominal.regime.look_ahead)
-        compiled.engine.restore_basis() if compiled.engine.first_basis is not None else None
+        if compiled.engine.first_basis is not None:  # every draw starts from the same basis, whatever came before it
+            compiled.engine.restore_basis()
         try:
             for t in range(self.nominal.horizon.periods):
                 roller.step(t, False)
@@ -76,13 +77,14 @@ class _Rolling:
             compiled.reset()
             engine.set_row_bounds(*engine.nominal_rows())
         read = self.extractor.read(self._reading(roller.x, roller.y))
-        return np.concatenate([read, self._power(read)])
+        parts = self.components.read(self.nominal, compiled.values, roller.x)
+        return np.concatenate([read, self._power(read), parts])
 
     def _reading(self, x: Array, y: Array) -> Reading:
         engine = self.compiled.engine
         product = engine.data * x[engine.column_of_entry]
         activity = np.bincount(engine.matrix.index, weights=product, minlength=len(engine.matrix.rows))
-        return Reading(x, y, activity)
+        return Reading(x, y, np.asarray(activity, dtype=float))
 
     def _power(self, read: Array) -> Array:
         """Planning power of the fleet at the end of each quarter, MW."""
@@ -91,10 +93,27 @@ class _Rolling:
         values = self.compiled.values
         return np.array(
             [
-                sum(read[place[f"fleet:{s}@{p}"]] * values[f"fleet.{s}.kw_planning"][t] / 1e3 for s in self.nominal.fleet)
+                sum(
+                    read[place[f"fleet:{s}@{p}"]] * values[f"fleet.{s}.kw_planning"][t] / 1e3
+                    for s in self.nominal.fleet
+                )
                 for t, p in enumerate(labels)
             ]
         )
+
+
+def _quick(resolved: Resolved) -> Compiled:
+    """A compile whose solves leave out the optimality evidence, which no draw reports."""
+    from supply.optimizer.compiled import Compiled
+    from supply.optimizer.solution import Solution
+
+    class Quick(Compiled):
+        """Solves without evidence."""
+
+        def solve(self, *, tidy: bool = False, warm: bool = True, chain: bool = False, quick: bool = True) -> Solution:
+            return super().solve(tidy=tidy, warm=warm, chain=chain, quick=quick)
+
+    return Quick(resolved.network)
 
 
 def rolling_draws(resolved: Resolved, draws: int, seed: int = 0, progress: Progress | None = None) -> RollingDraws:

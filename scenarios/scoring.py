@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -70,7 +71,7 @@ def log_steps(history: Sequence[float]) -> list[float]:
     >>> [round(x, 3) for x in log_steps([1.0, 2.0, 2.0])]
     [0.693, 0.0]
     """
-    return [float(np.log(b / a)) for a, b in zip(history, history[1:], strict=False) if a > 0 and b > 0]
+    return [float(np.log(b / a)) for a, b in pairwise(history) if a > 0 and b > 0]
 
 
 def naive_last(history: Sequence[float], ahead: int, sd: float) -> Interval:
