@@ -110,7 +110,7 @@ def throughput_within(s: Setups, c: Constants, tpot_limit_s: Array, most: float 
         return np.asarray((step / s.tokens_per_step + running / s.pp * pre.work_s / s.osl) * rank_factor(s, c))
 
     low, high = np.log(np.minimum(free.running, 1.0)), np.log(free.running)
-    for _ in range(14):
+    for _ in range(8):
         middle = (low + high) / 2
         inside = time_per_token(np.exp(middle)) <= tpot_limit_s
         low, high = np.where(inside, middle, low), np.where(inside, high, middle)

@@ -1,19 +1,21 @@
-"""MLPerf Inference scenarios: the length statistics of the data sets and the layout that submitters choose.
+"""MLPerf Inference scenarios: lengths of the data sets, latency limits, and the layout that submitters choose.
 
-Mean output lengths are those that the accuracy logs of submissions print; input means follow from the data sets'
-published
-limits and are marked illustrative in the parameter file's notes where no page states them.
+Lengths and limits are rows of `data/calibration/mlperf_workloads.csv` with their source; the output length that a
+submission's accuracy log prints takes precedence.
 """
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from econ.performance.names import normalise
 from econ.performance.requests import EngineError, Request, make_request
 from econ.performance.setups import Load
+from supply.paths import data_file
 
 #: Layers of weights that may fill a board before the next power of two is taken.
 WEIGHT_SHARE = 0.62
@@ -27,27 +29,22 @@ class Dataset:
     osl: float
 
 
-DATASETS: dict[str, Dataset] = {
-    "llama270b": Dataset(294.0, 301.0),
-    "mixtral8x7b": Dataset(345.0, 145.0),
-    "llama3.1405b": Dataset(9400.0, 650.0),
-    "llama3.18b": Dataset(778.0, 73.0),
-    "deepseekr1": Dataset(850.0, 3880.0),
-    "gptoss120b": Dataset(1000.0, 1000.0),
-}
+@lru_cache(maxsize=1)
+def _workloads() -> list[dict[str, str]]:
+    with data_file("calibration", "mlperf_workloads.csv").open(encoding="utf-8", newline="") as handle:
+        return list(csv.DictReader(handle))
 
 
-#: Limits of the rules on the 99th percentile of first-token time and time per token, in seconds, by scenario.
-LATENCY_LIMITS: dict[tuple[str, str], tuple[float, float]] = {
-    ("llama270b", "server"): (2.0, 0.200),
-    ("llama270b", "interactive"): (0.450, 0.040),
-    ("mixtral8x7b", "server"): (2.0, 0.200),
-    ("llama3.1405b", "server"): (6.0, 0.175),
-    ("llama3.1405b", "interactive"): (4.5, 0.080),
-    ("llama3.18b", "server"): (2.0, 0.100),
-    ("llama3.18b", "interactive"): (0.5, 0.030),
-    ("deepseekr1", "server"): (2.0, 0.080),
-}
+@lru_cache(maxsize=1)
+def _datasets() -> dict[str, Dataset]:
+    rows = [row for row in _workloads() if not row["scenario"]]
+    return {row["model"]: Dataset(float(row["mean_input_tokens"]), float(row["mean_output_tokens"])) for row in rows}
+
+
+@lru_cache(maxsize=1)
+def _limits() -> dict[tuple[str, str], tuple[float, float]]:
+    rows = [row for row in _workloads() if row["scenario"]]
+    return {(r["model"], r["scenario"]): (float(r["ttft_limit_s"]), float(r["tpot_limit_s"])) for r in rows}
 
 
 def latency_limits(model: str, scenario: str) -> tuple[float, float] | None:
@@ -56,7 +53,7 @@ def latency_limits(model: str, scenario: str) -> tuple[float, float] | None:
     >>> latency_limits("Llama-2-70B", "server")
     (2.0, 0.2)
     """
-    return LATENCY_LIMITS.get((normalise(model), scenario.lower()))
+    return _limits().get((normalise(model), scenario.lower()))
 
 
 #: Mean over 99th-percentile limit of time per token in logged submissions, which load the server up to the limit.
@@ -77,10 +74,10 @@ def dataset_of(model: str) -> Dataset | None:
     """Length statistics of the data set behind an MLPerf model name; None for a model that is no benchmark.
 
     >>> dataset_of("llama2-70b-99.9").osl
-    301.0
+    294.45
     """
     name = normalise(re.sub(r"-99(\.9)?$", "", model.strip()))
-    return DATASETS.get(name)
+    return _datasets().get(name)
 
 
 def default_format(hardware_name: str, peaks: frozenset[str]) -> str:
