@@ -29,7 +29,9 @@ class Engine:
         self.solver = solver
         self.first_basis: Any = None
         self.highs = quiet_highs()
-        self.highs.setOptionValue("simplex_dual_edge_weight_strategy", 1)
+        self.highs.setOptionValue("simplex_dual_edge_weight_strategy", 1)  # devex: cheapest for short warm solves
+        if len(matrix.rows) <= SIMPLEX_ROWS:
+            self.highs.setOptionValue("dual_simplex_cost_perturbation_multiplier", 0.0)
         self._pass()
 
     def _numbers(self, theta: Array) -> tuple[Array, Array, Array]:

@@ -233,6 +233,20 @@ class Solution:
 
         return resources(self)
 
+    @cached_property
+    def contracts(self) -> pd.DataFrame:
+        """Use and price of every contract limit: see `supply.optimizer.tables.contracts`."""
+        from supply.optimizer.tables import contracts
+
+        return contracts(self)
+
+    @cached_property
+    def demand_steps(self) -> pd.DataFrame:
+        """How deep each designer's demand is filled: see `supply.optimizer.tables.demand_steps`."""
+        from supply.optimizer.tables import demand_steps
+
+        return demand_steps(self)
+
     def price(self, resource: str, t: int) -> float:
         """Price of one more natural unit of a resource in period `t`, in money (or objective units) of that period."""
         name = "power" if self.network.resources[resource].is_power else "limit"

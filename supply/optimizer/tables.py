@@ -101,3 +101,55 @@ def resources(solution: Solution) -> pd.DataFrame:
     columns = ["resource", "title", "stage", "region", "owner", "supplier", "unit", "period", "t"]
     columns += ["used", "capacity", "utilisation", "price", "lasting_price", "rent"]
     return pd.DataFrame(records, columns=columns)
+
+
+CONTRACT_ROWS = {
+    "contract_share_limit": "greatest share",
+    "contract_greatest_limit": "greatest take",
+    "contract_share_due": "least share",
+    "contract_least_due": "least take",
+}
+
+
+def contracts(solution: Solution) -> pd.DataFrame:
+    """Use and price of every contract limit: contract, resource, rule, period, t, used, limit, binds, price, rent.
+
+    `price`: money of the period per unit of the resource that the rule is loosened by (a greatest raised, a least
+    lowered). Where a least is missed for a fee, the price is that fee, not the worth of capacity.
+    """
+    network, engine = solution.network, solution.compiled.engine
+    labels, periods = network.horizon.labels(), network.horizon.periods
+    activity = matrix_of(engine, engine.matrix.coefficient.fill(solution.theta)) @ solution.x
+    rhs = engine.matrix.rhs.fill(solution.theta)
+    records = []
+    for family, rule in CONTRACT_ROWS.items():
+        group = solution.structure.rows.get(family)
+        if group is None:
+            continue
+        for i, key, t in zip(group.position.tolist(), group.key, group.period.tolist(), strict=True):
+            if t < periods:
+                resource = network.contracts[key[0]].resource
+                natural = solution.structure.natural[resource]
+                price = abs(float(solution.y[i])) * solution.worth / natural / solution.discount[t]
+                used, limit = float(activity[i]) * natural, float(rhs[i]) * natural
+                binds = abs(used - limit) <= 1e-6 * max(abs(limit), natural)
+                records.append((key[0], resource, rule, labels[t], t, used, limit, binds, price, price * limit))
+    columns = ["contract", "resource", "rule", "period", "t", "used", "limit", "binds", "price", "rent"]
+    return pd.DataFrame(records, columns=columns)
+
+
+def demand_steps(solution: Solution) -> pd.DataFrame:
+    """How deep each designer's demand is filled: designer, period, t, fleet (value-weighted), step, discount.
+
+    `step` is the last step in use (the number of steps = beyond all of them, where an accelerator has no more value).
+    """
+    network, records = solution.network, []
+    labels = network.horizon.labels()
+    for d, segment in network.segments.items():
+        parts = [solution.column("segment", d, k) for k in range(segment.steps + 1)]
+        for t in range(network.horizon.periods):
+            used = [k for k, part in enumerate(parts) if part[t] > 1e-6 * solution.flow]
+            last = used[-1] if used else 0
+            lost = float(solution.values[f"demand.{d}.steps.{last}.discount"][t]) if last < segment.steps else 1.0
+            records.append((d, labels[t], t, float(sum(p[t] for p in parts)), last, lost))
+    return pd.DataFrame(records, columns=["designer", "period", "t", "fleet", "step", "discount"])

@@ -153,6 +153,15 @@ def test_fee_is_not_in_the_price_of_the_resource() -> None:
     assert paid.price("fab", 0) == pytest.approx(0.9)
 
 
+def test_contract_table_shows_what_loosening_is_worth() -> None:
+    table = optimize(two_suppliers(**{"contracts.share.greatest_share": 0.7})).contracts
+    (row,) = table.itertuples()
+    assert (row.contract, row.rule, row.used, row.limit, row.binds) == ("share", "greatest share", 7, 7, True)
+    assert row.price == pytest.approx(0.2)  # one more of a (0.9) instead of b (0.7)
+    due = optimize(two_suppliers(**{"contracts.due.least_share": 0.25})).contracts
+    assert due.price.tolist() == pytest.approx([0.2])
+
+
 def test_qualification_window_by_product_and_date() -> None:
     network = line(4, 10, processes=[Process("make", ("x",), uses=("fab",), first=1, last=2)])
     assert sold(network) == [0, 10, 10, 0]
@@ -419,6 +428,8 @@ def test_demand_of_a_designer_is_price_responsive() -> None:
     solution = optimize(segmented())
     assert fleet_of(solution) == [7]
     assert solution.objective == pytest.approx(4 * 2191.5 + 3 * 2191.5 / 2 - 7 * 1000)
+    (step,) = solution.demand_steps.itertuples()
+    assert (step.designer, step.step, step.discount, step.fleet) == ("d", 1, 0.5, pytest.approx(7))
     assert optimize(segmented(**{"processes.make.cost": 1200.0})).energised.energised.sum() == pytest.approx(4)
 
 
