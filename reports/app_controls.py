@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 __all__ = ["Control", "addresses", "control_of", "edited", "edits", "usual_controls"]
 
-#: What an analyst moves first, in the order of the chain: address (group, pattern or path) -> title.
+#: What an analyst moves first, by how far each moves the base headline: address (group, pattern or path) -> title.
 _USUAL = {
     "power": "Energised power",
-    "packaging": "CoWoS capacity",
+    "costs.power_used_of_peak": "Watts a plan reserves, of peak",
     "memory": "HBM wafer capacity",
     "yield": "Yields: dies, stacks, packages",
-    "costs.rental": "Rental price of an H100-hour",
-    "costs.power_used_of_peak": "Watts a plan reserves, of peak",
+    "packaging": "CoWoS capacity",
     "costs.survival": "Fleet kept each quarter",
+    "costs.rental": "Rental price of an H100-hour",
+    "discount_rate": "Discount rate",
     "costs.hbm_use": "HBM wafers that yield accelerator memory",
     "costs.cowos_use": "CoWoS capacity in use",
-    "discount_rate": "Discount rate",
     "costs.sold_share": "Share of hours sold",
     "costs.electricity": "Electricity price",
 }
@@ -61,6 +61,11 @@ class Control:
     natural_unit: str
     kinds: tuple[str, ...]
 
+    @property
+    def label(self) -> str:
+        """Title with its unit, as it is shown and spoken."""
+        return f"{self.title}, {self.unit}" if self.unit else self.title
+
     def outside(self, setting: float) -> bool:
         """Whether a setting lies outside the range of the sources."""
         if self.low is None or self.high is None:
@@ -72,9 +77,12 @@ class Control:
         return self.natural * setting / self.base if self.base else setting
 
     def caption(self, setting: float, year: str) -> str:
-        """What the setting means, with its sources: `2026: 13.9 thousand MW (base 12.6); sources 9.6 to 17.7`."""
+        """What the setting means, with its sources: `13,900 MW in 2026, base 12,600; sources 9,600 to 17,700`."""
+        if self.kind == "value":
+            ends = "" if self.low is None or self.high is None else f"; sources {self.low:g} to {self.high:g}"
+            return f"base {self.base:g}{ends or '; the sources give no range'}"
         unit = f" {self.natural_unit}" if self.natural_unit else ""
-        now = f"{year}: {plain(self.amount(setting))}{unit}"
+        now = f"{plain(self.amount(setting))}{unit} in {year}"
         base = f", base {plain(self.natural)}" if abs(setting - self.base) > 1e-9 else ""
         if self.low is None or self.high is None:
             return f"{now}{base}; the sources give no range"
@@ -128,31 +136,46 @@ def control_of(resolved: Resolved, address: str, year: str) -> Control:
         path_title(address, resolved.network) if address in resolved.nodes else address.replace("_", " ").capitalize()
     )
     constant = len(paths) == 1 and unit == "" and np.ptp(nodes[0].value) == 0 and value != 0
-    head = (address.replace(".", "_").replace("*", "all"), title, address, paths)
-    if constant:
-        bounds = _bounds(resolved, paths[0])
-        span = _value_span(value, low if ranged else None, high if ranged else None, bounds)
-        return Control(*head, "value", "share" if value <= 1 else "", value, *span, value, "", kinds)
-    scale = (100 * low / value, 100 * high / value) if ranged and value > 0 else (None, None)
-    start = min(50.0, np.floor(scale[0] or 50.0))
-    stop = min(300.0, max(150.0, np.ceil(scale[1] or 150.0)))
-    natural_unit = unit if total or len(paths) == 1 else ""
+    bounds = _bounds(resolved, paths[0])
+    constant = len(paths) == 1 and unit == "" and np.ptp(nodes[0].value) == 0 and value != 0
+    span = _value_span(value, low, high, bounds) if constant else _scale_span(value, low, high)
+    ends_in_unit = (None, None) if not ranged else (low, high) if constant else (100 * low / value, 100 * high / value)
     return Control(
-        *head, "scale", "% of base", 100.0, *scale, max(5.0, float(start)), float(stop), 1.0, value, natural_unit, kinds
+        id=address.replace(".", "_").replace("*", "all"),
+        title=title,
+        address=address,
+        paths=paths,
+        kind="value" if constant else "scale",
+        unit=("share" if value <= 1 else "") if constant else "% of base",
+        base=value if constant else 100.0,
+        low=ends_in_unit[0],
+        high=ends_in_unit[1],
+        start=span[0],
+        stop=span[1],
+        step=span[2],
+        natural=value,
+        natural_unit=unit if total or len(paths) == 1 else "",
+        kinds=kinds,
     )
 
 
-def _value_span(
-    value: float, low: float | None, high: float | None, bounds: tuple[float, float]
-) -> tuple[float | None, float | None, float, float, float]:
-    """Range of the sources and of the slider: a quarter of the range beyond each end, inside the bounds of the field."""
-    near, far = (value * 0.5, value * 1.5) if low is None or high is None else (low, high)
+def _scale_span(value: float, low: float, high: float) -> tuple[float, float, float]:
+    """Ends and step of a factor in percent: half to one and a half times the base, and the range of the sources."""
+    ends = (100 * low / value, 100 * high / value) if value > 0 else (100.0, 100.0)
+    return max(5.0, min(50.0, float(np.floor(ends[0])))), min(300.0, max(150.0, float(np.ceil(ends[1])))), 1.0
+
+
+def _value_span(value: float, low: float, high: float, bounds: tuple[float, float]) -> tuple[float, float, float]:
+    """Ends and step of a value: the range of the sources and a quarter of it beyond each end, inside its bounds."""
+    near, far = (low, high) if high > low else (value * 0.5, value * 1.5)
     wide = 0.25 * (far - near)
     size = float(10.0 ** np.floor(np.log10((far - near + 2 * wide) / 100.0)))
     step = next(s for s in (size, 2 * size, 5 * size, 10 * size) if (far - near + 2 * wide) / s <= 100.0)
-    start, stop = max(bounds[0], near - wide), min(bounds[1], far + wide)
-    grid = [float(np.round(np.floor(start / step) * step, 9)), float(np.round(np.ceil(stop / step) * step, 9))]
-    return low, high, max(bounds[0], grid[0]), min(bounds[1], grid[1]), step
+    # the steps are counted from the base, so that the base is one of them
+    down = np.floor((value - max(bounds[0], near - wide)) / step + 1e-9)
+    up = np.floor((min(bounds[1], far + wide) - value) / step + 1e-9)
+    start, stop = (float(np.round(value + k * step, 9)) for k in (-down, up))
+    return start, stop, float(np.round(step, 9))
 
 
 def _bounds(resolved: Resolved, path: str) -> tuple[float, float]:

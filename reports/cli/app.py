@@ -256,6 +256,22 @@ def breakeven(
     breakeven_verb(scenario, set_ or [], input_, target, json_)
 
 
+@app.command()
+@verb
+def view(
+    target: Annotated[
+        str, typer.Argument(metavar="[RUN|SCENARIO]", help="Run folder, library scenario or YAML file.")
+    ] = "base",
+    port: Annotated[int | None, typer.Option("--port", min=1024, max=65535, help="Port; a free one by default.")] = None,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the browser.")] = True,
+    json_: Json = False,
+) -> None:
+    """Open the interactive app: sliders on the limits, answer at once; this machine only."""
+    from reports.cli.view import view_verb
+
+    view_verb(target, port, browser, json_)
+
+
 def main() -> None:
     """Console entry; a usage error exits with 2."""
     sys.exit(app())
