@@ -15,6 +15,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,12 +31,23 @@ if TYPE_CHECKING:
     from scenarios.resolve import Resolved
     from supply.facts import Catalog
 
-__all__ = ["LEVEL_ERROR", "ORIGINS", "Backtest", "backtest", "backtest_scenario", "stand_ins_used", "summarise"]
+__all__ = [
+    "LEVEL_ERROR",
+    "ORIGINS",
+    "Backtest",
+    "backtest",
+    "backtest_scenario",
+    "stand_ins_used",
+    "summarise",
+    "write_backtest",
+]
 
 ORIGINS = {date(2024, 1, 1): "backtest_2024", date(2025, 1, 1): "backtest_2025"}
 #: Levels of the base are good to about 30 % (its own note): 90 % ends of a log-normal factor, one per part and draw.
 LEVEL_ERROR = 0.30
 DRAWS = 100
+#: Tables of a backtest, as attributes and as file names.
+TABLES = ("summary", "scores", "others", "stand_ins", "inputs_later")
 _Z = 1.6448536269514722
 Progress = Callable[[str], None]
 
@@ -56,7 +68,7 @@ class Backtest:
 
     def json(self) -> dict[str, Any]:
         """The scoreboard as plain data."""
-        tables = {n: getattr(self, n) for n in ("summary", "scores", "others", "stand_ins", "inputs_later")}
+        tables = {n: getattr(self, n) for n in TABLES}
         frames = {n: [_plain(r) for r in t.to_dict("records")] for n, t in tables.items()}
         head = {
             "origin": self.origin.isoformat(),
@@ -109,6 +121,18 @@ def backtest(
     summary = summarise(scores)
     listed = stand_ins_used(resolved, made)
     return Backtest(origin, ORIGINS[origin], draws, len(drawn.failed), scores, others, summary, listed, later)
+
+
+def write_backtest(done: Sequence[Backtest], folder: str | Path) -> Path:
+    """Store the tables of backtests as Parquet (`backtest_scores` ...) with their origin; returns the folder."""
+    from scenarios.run_store import write_table
+
+    place = Path(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    for name in TABLES:
+        frames = [getattr(b, name).assign(origin=b.origin.isoformat(), scenario=b.scenario) for b in done]
+        write_table(pd.concat(frames, ignore_index=True), place / f"backtest_{name}.parquet")
+    return place
 
 
 # ---- forecasts
