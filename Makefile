@@ -42,6 +42,7 @@ wheel-check: $(STAMP)
 	  dist/check/venv/bin/python -m pip install --quiet -c constraints.txt dist/check/*.whl
 	cd dist/check/elsewhere && ../venv/bin/wafer2token run course_11_1 --json >/dev/null && \
 	  ../venv/bin/wafer2token facts --show tsmc_cowos_wafer_price_2026_01 >/dev/null
+	rm -rf dist/check
 	@echo "the wheel runs from another folder"
 
 calibrate: $(STAMP)
