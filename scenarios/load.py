@@ -90,6 +90,7 @@ def load_scenario(
     for level, document in enumerate(documents):
         merged.add(document, level)
     merged.command_line(sets, len(documents))
+    merged.opening(path.parent)
     scenario = Scenario(
         name or path.stem,
         merged.validate(),
@@ -149,6 +150,7 @@ class _Merger:
         body = copy.deepcopy(document.data)
         entries = body.pop("set", None)
         body.pop("extends", None)
+        self._start_moved(body, document)
         self._merge(self.data, body, (), document, level)
         if entries is None:
             return
@@ -157,6 +159,29 @@ class _Merger:
         if not isinstance(entries, (dict, list)):
             where = document.position(("set",))
             self.problems.append(Problem(where, "set", "`set` maps a path to an edit or a value"))
+
+    def opening(self, beside: Path) -> None:
+        """Fill the opening from another run where the scenario asks for it."""
+        from scenarios.opening_state import OpeningError, fill_opening
+
+        try:
+            level = self.levels.get(("opening", "from_run"), 0)
+            fill_opening(self.data, beside, lambda loc: self.levels.get(loc, -1) >= level > 0)
+        except (OpeningError, ValueError) as exc:
+            place: Loc = ("opening", "from_run")
+            self.problems.append(Problem(nearest(self.positions, place, self.file), dotted(place), str(exc)))
+
+    def _start_moved(self, body: dict[str, Any], document: Document) -> None:
+        """A child that starts at another time must say what is there at the start."""
+        old, new = self.data.get("horizon"), body.get("horizon")
+        if not isinstance(old, dict) or not isinstance(new, dict) or "start" not in new or "opening" in body:
+            return
+        if new["start"] != old.get("start"):
+            where = document.position(("horizon", "start"))
+            message = (
+                f"the start moves from {old.get('start')} to {new['start']}: state `opening` (from_run, or values)"
+            )
+            self.problems.append(Problem(where, "horizon.start", message))
 
     def command_line(self, sets: Iterable[tuple[str, Any]], level: int) -> None:
         for pattern, raw in sets:

@@ -83,8 +83,9 @@ def _others(scenario: Scenario) -> Iterator[Problem]:
         loc: Loc = ("contracts", name)
         yield from _missing(scenario, (*loc, "resource"), contract.resource, "resource", file.resources)
         for index, pattern in enumerate(contract.processes):
-            if not match(pattern, file.processes):
-                yield from _missing(scenario, (*loc, "processes", index), pattern, "process", file.processes)
+            users = [*file.processes, *file.fleet]
+            if not match(pattern, users):
+                yield from _missing(scenario, (*loc, "processes", index), pattern, "process", users)
     for name, expansion in file.expansions.items():
         yield from _missing(scenario, ("expansions", name, "resource"), expansion.resource, "resource", file.resources)
     for name, disruption in file.disruptions.items():

@@ -144,7 +144,8 @@ class _Builder:
 
     def _contracts(self) -> Iterator[net.Contract]:
         for name, c in self.file.contracts.items():
-            users = dict.fromkeys(p for pattern in c.processes for p in match(pattern, self.file.processes))
+            known = [*self.file.processes, *self.file.fleet]
+            users = dict.fromkeys(p for pattern in c.processes for p in match(pattern, known))
             yield net.Contract(name, c.resource, tuple(users), self._first(c.start), self._last(c.end))
 
     def _disruptions(self) -> Iterator[net.Disruption]:

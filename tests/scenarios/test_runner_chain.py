@@ -171,3 +171,24 @@ def test_disruptions_are_not_foreseen_unless_the_file_says_so(tmp_path: Path) ->
     )
     assert run(case, prices=False, costs=False).manifest["regime"] == "rolling"
     assert run(case, [("regime", "foresight")], prices=False, costs=False).manifest["regime"] == "foresight"
+
+
+def test_a_later_scenario_opens_with_what_an_earlier_run_left(tmp_path: Path) -> None:
+    first = run(CHAIN, out=tmp_path, prices=False, costs=False)
+    assert first.folder is not None
+    (tmp_path / "chain.yaml").write_text(CHAIN.read_text(encoding="utf-8"), encoding="utf-8")
+    later = tmp_path / "later.yaml"
+    moved = "extends: chain.yaml\nhorizon: {start: 2026-Q4, periods: 3, step: quarter, tail: 4}\n"
+    later.write_text(moved, encoding="utf-8")
+    with pytest.raises(ScenarioError, match=r"later.yaml:2:11: horizon.start: the start moves from 2026-Q1 to 2026-Q4"):
+        load_scenario(later)
+    later.write_text(moved + f"opening: {{from_run: {first.folder.name}}}\n", encoding="utf-8")
+    second = run(later, prices=False, costs=False)
+    before = first.output("fleet:alpha@2026-Q3")
+    assert second.resolved is not None
+    assert second.resolved.network.values["fleet.alpha.opening.us"][0] == pytest.approx(before)
+    for period in ("2026-Q4", "2027-Q1", "2027-Q2"):
+        assert second.output(f"energised:*@{period}") == pytest.approx(first.output(f"energised:*@{period}"), rel=0.02)
+    later.write_text(moved + "opening: {from_run: nowhere}\n", encoding="utf-8")
+    with pytest.raises(ScenarioError, match=r"opening.from_run: nowhere is not a run"):
+        load_scenario(later)
