@@ -190,7 +190,8 @@ def _attention_s(
     """Attention scores: fused kernels skip the masked half and recompute inside their backward pass (3.5 forward-sized
     passes); plain kernels do the whole square at the rate of batched matrix products."""
     forward = tokens * share * model.score_flops_per_token(setup.sequence, causal=setup.fused_attention)
-    again = 1.0 if setup.recompute == "selective" and not setup.fused_attention else setup.recomputed
+    scores_again = float(setup.recompute == "selective" and not setup.fused_attention)
+    again = setup.recompute_share if setup.recompute == "full" else scores_again
     if not setup.fused_attention:
         narrow = k["gemm_width"] * 2 * model.n_heads / model.score_width
         return forward * (3 + again) * (1 + narrow) / (_wide_peak(hw, setup.number_format) * k["gemm_wide"])

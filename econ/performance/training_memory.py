@@ -168,6 +168,8 @@ def activation_bytes(model: TrainingModel, setup: TrainingSetup) -> float:
         return tokens * ((share * kept + (1 - share) * whole) * model.layers * _in_flight(setup) + working)
     if setup.recompute == "selective":
         scores = 0.0
+        if setup.selective_share:  # pointwise results and that share of products are dropped
+            inside, outside = inside * (1 - setup.selective_share), outside * (1 - setup.selective_share)
     return tokens * (outside + inside + scores) * model.layers * _in_flight(setup)
 
 

@@ -32,6 +32,8 @@ METRICS = (
 MEMORY_METRICS = METRICS[5:]
 #: A run in 8 or 4 bit is a tuned one; one of which neither batch nor layout is told may be any.
 NARROW = ("fp8", "mxfp8", "nvfp4")
+#: Selective recompute of operators saves every second matrix product (torchtitan); that of attention only none.
+OPERATOR_SHARE = 0.5
 TOLD_COLUMNS = ("seq", "global_batch", "micro_batch", "recompute")
 #: Sequences of a micro-batch where a row states none, in tokens of one accelerator; and chunks of a stage likewise.
 DEFAULT_SEQUENCE, DEFAULT_RANK_TOKENS, EARLY_CHUNKS, MAX_CHUNKS = 2048, 4096, 3, 8
@@ -149,6 +151,9 @@ def _resolve_hardware(row: Mapping[str, str], conditions: str) -> Hardware:
         hw = hardware(name)
         if hw.name == "H200" and "h200-nvl" in conditions.lower():
             hw = hardware("H200-NVL")
+        rate = re.search(r"([\d.]+)\s*TB/s", conditions)
+        if rate and 0.2 < float(rate[1]) * 1e12 / hw.memory_bytes_per_s < 5:
+            hw = replace(hw, memory_bytes_per_s=float(rate[1]) * 1e12)
     except HardwareError as error:
         raise RowError(str(error)) from error
     return hw
@@ -264,6 +269,7 @@ def _setup(
     number_format = _number_format(precision, hw, adapters or "submitter=" in conditions)
     recompute = _recompute(_text(row, "recompute"))
     unfused = number_format == "fp16"
+    attention_only = "attention" in _text(row, "recompute").lower()
     global_batch, micro = _number(row, "global_batch"), _number(row, "micro_batch")
     low = conditions.lower()
     base = TrainingSetup(
@@ -274,6 +280,7 @@ def _setup(
         virtual=1,
         sharding=_sharding(row, conditions, hw, megatron),
         recompute=recompute or "none",
+        selective_share=OPERATOR_SHARE if recompute == "selective" and not unfused and not attention_only else 0.0,
         number_format=number_format,
         sequence_parallel="no sequence parallelism" not in low and "baseline" not in low,
         fused_attention=not unfused,

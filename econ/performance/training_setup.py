@@ -77,7 +77,9 @@ class TrainingSetup:
     """How one training step runs. Degrees are numbers of accelerators; `global_batch` and `micro_batch` are sequences.
 
     `sharding` is that of the data-parallel group: none (plain DDP), zero1 (optimizer), zero2 (and gradients), zero3
-    (and weights; FSDP full shard). Under full recompute, `recompute_share` of the layers keep only their input.
+    (and weights; FSDP full shard). Under full recompute, `recompute_share` of the layers keep only
+    their input; selective recompute repeats scores, and `selective_share` of linear work (half where every second
+    product is dropped).
     `virtual` is the number of model chunks a pipeline stage holds (1: plain 1F1B).
     """
 
@@ -94,6 +96,7 @@ class TrainingSetup:
     sharding: str = "zero1"
     recompute: str = "none"
     recompute_share: float = 1.0
+    selective_share: float = 0.0
     number_format: str = "bf16"
     sequence_parallel: bool = True
     fused_attention: bool = True
@@ -148,8 +151,8 @@ class TrainingSetup:
 
     @property
     def recomputed(self) -> float:
-        """Share of layers whose forward pass runs again in the backward pass."""
-        return self.recompute_share if self.recompute == "full" else 0.0
+        """Share of forward linear work that runs again in the backward pass."""
+        return {"full": self.recompute_share, "selective": self.selective_share}.get(self.recompute, 0.0)
 
     @property
     def tokens_per_step(self) -> float:
