@@ -126,10 +126,10 @@ def run_graph(run: Run) -> nx.MultiDiGraph:
         ("fleet", ("fleet", "energised")),
     ):
         rows = here[here["quantity"].isin(quantities)]
-        for r in rows.groupby(["subject", "quantity"], as_index=False)["value"].sum().to_dict("records"):
-            node = f"{prefix}:{r['subject']}"
-            if node in graph:
-                graph.nodes[node][str(r["quantity"])] = float(r["value"])
+        for r in rows.to_dict("records"):
+            node, name = f"{prefix}:{r['subject']}", str(r["quantity"])
+            if node in graph:  # the rows of a product in several regions add up
+                graph.nodes[node][name] = graph.nodes[node].get(name, 0.0) + float(r["value"])
     return graph
 
 

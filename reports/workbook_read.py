@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -70,14 +70,15 @@ def read_workbook(path: str | Path) -> str:
     return edited
 
 
-def load_workbook_scenario(path: str | Path, name: str | None = None) -> Scenario:
-    """The scenario of a workbook, loaded; named after the run that the workbook was made from unless a name is given.
+def load_workbook_scenario(path: str | Path, sets: Sequence[tuple[str, Any]] = (), name: str | None = None) -> Scenario:
+    """The scenario of a workbook, with further edits after its own; named after its library scenario or the file.
 
     Raises:
         WorkbookError: as `read_workbook`.
+        ScenarioError: when a further edit is wrong.
     """
     text = read_workbook(path)
-    return _load(text, name or _parent_name(text) or Path(path).stem)
+    return _load(text, name or _parent_name(text) or Path(path).stem, sets)
 
 
 def _parent_name(text: str) -> str:
@@ -133,14 +134,14 @@ def _rows(sheet: Any) -> Iterator[_Row]:
             yield _Row(INPUT_ROW + 1 + offset, path, start, end, value, held, unit, low, high)
 
 
-def _load(text: str, name: str) -> Scenario:
+def _load(text: str, name: str, sets: Sequence[tuple[str, Any]] = ()) -> Scenario:
     """A scenario from text; its only parent can be a library scenario, so the folder does not matter."""
     from scenarios.load import load_scenario
 
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "workbook.yaml"
         file.write_text(text, encoding="utf-8")
-        return load_scenario(file, name=name)
+        return load_scenario(file, sets, name=name)
 
 
 def _resolved(path: Path, text: str) -> Resolved:

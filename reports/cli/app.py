@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from reports.cli.exits import verb
+from reports.cli.report import parse_formats
 
 __all__ = ["app", "main"]
 
@@ -59,13 +60,16 @@ def check(
 def report(
     runs: Annotated[list[Path], typer.Argument(help="Finished run folders.")],
     previous: Annotated[Path | None, typer.Option("--previous", help="An earlier run to compare with.")] = None,
+    format_: Annotated[
+        str, typer.Option("--format", callback=parse_formats, help="html, pdf, xlsx, exchange; separate by commas.")
+    ] = "html",
     out: Out = None,
     json_: Json = False,
 ) -> None:
-    """Write the self-contained HTML report of finished runs."""
+    """Write the report of finished runs: page, PDF, workbook, files for other programs."""
     from reports.cli.report import report_verb
 
-    report_verb(runs, previous, out, json_)
+    report_verb(runs, previous, out, json_, format_)
 
 
 @app.command()
@@ -277,7 +281,9 @@ def view(
     target: Annotated[
         str, typer.Argument(metavar="[RUN|SCENARIO]", help="Run folder, library scenario or YAML file.")
     ] = "base",
-    port: Annotated[int | None, typer.Option("--port", min=1024, max=65535, help="Port; a free one by default.")] = None,
+    port: Annotated[
+        int | None, typer.Option("--port", min=1024, max=65535, help="Port; a free one by default.")
+    ] = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the browser.")] = True,
     json_: Json = False,
 ) -> None:

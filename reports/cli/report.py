@@ -5,21 +5,81 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from reports.cli.exits import print_json
 
-__all__ = ["report_verb"]
+if TYPE_CHECKING:
+    from scenarios.runs import Run
+
+__all__ = ["FORMATS", "parse_formats", "report_verb"]
+
+FORMATS = ("html", "pdf", "xlsx", "exchange")
 
 
-def report_verb(folders: Sequence[Path], previous: Path | None, out: Path | None, as_json: bool) -> None:
-    """Write the HTML report of finished runs; the first run is the subject, the others are compared with it."""
-    from reports.market_report import write_report
+def parse_formats(text: str) -> str:
+    """A comma-separated list of formats, checked, in the order of `FORMATS`.
+
+    >>> parse_formats("xlsx, html")
+    'html,xlsx'
+
+    Raises:
+        typer.BadParameter: for a format that there is not.
+    """
+    import typer
+
+    wanted = [part.strip().lower() for part in text.split(",") if part.strip()]
+    unknown = [part for part in wanted if part not in FORMATS]
+    if unknown or not wanted:
+        raise typer.BadParameter(f"{text!r}: write some of {','.join(FORMATS)}, separated by commas")
+    return ",".join(name for name in FORMATS if name in wanted)
+
+
+def report_verb(
+    folders: Sequence[Path], previous: Path | None, out: Path | None, as_json: bool, formats: str = "html"
+) -> None:
+    """Write the report of finished runs; the first run is the subject, the others are compared with it.
+
+    The page and the PDF hold all runs; a workbook and a folder of exchange files are made for each run.
+    """
     from scenarios.runs import Run
 
     runs = [Run.open(folder) for folder in folders]
     before = Run.open(previous) if previous is not None else None
-    path = write_report(runs, out or Path("reports_out"), previous=before, progress=lambda t: print(t, file=sys.stderr))
+    files = _write(runs, before, out or Path("reports_out"), formats.split(","))
     if as_json:
-        print_json({"report": str(path), "runs": [r.id for r in runs]})
+        print_json({"report": str(files[0]), "files": [str(f) for f in files], "runs": [r.id for r in runs]})
     else:
-        print(path)
+        for file in files:
+            print(file)
+
+
+def _write(runs: Sequence[Run], before: Run | None, out: Path, formats: Sequence[str]) -> list[Path]:
+    """One report object feeds the page, the PDF and the workbook of the first run."""
+    from reports.market_report import make_report, write_report
+
+    files = []
+    if "html" in formats:
+        files.append(write_report(runs, out, previous=before, progress=_say))
+    report = make_report(runs, before) if {"pdf", "xlsx"} & set(formats) else None
+    if "pdf" in formats:
+        from reports.pdf import write_pdf
+
+        _say("setting the PDF")
+        files.append(write_pdf(runs, out / f"{runs[0].id}.pdf", before, report))
+    for number, run in enumerate(runs):
+        if "xlsx" in formats:
+            from reports.workbook import write_workbook
+
+            _say(f"writing the workbook of {run.id}")
+            files.append(write_workbook(run, out / f"{run.id}.xlsx", report if number == 0 else None))
+        if "exchange" in formats:
+            from reports.exchange import write_exchange
+
+            _say(f"writing the exchange files of {run.id}")
+            files.append(write_exchange(run, out / f"{run.id}-exchange"))
+    return files
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from reports.cli.exits import print_json
 
 if TYPE_CHECKING:
+    from scenarios.load import Scenario
     from scenarios.runs import Run
 
 __all__ = ["check_verb", "parse_sets", "run_verb"]
@@ -43,11 +44,22 @@ def parse_sets(texts: Sequence[str]) -> list[tuple[str, Any]]:
     return out
 
 
+def read_scenario(name: str, sets: Sequence[tuple[str, Any]]) -> Scenario:
+    """A library scenario, a YAML file, or the edited workbook of a report."""
+    if name.lower().endswith(".xlsx"):
+        from reports.workbook_read import load_workbook_scenario
+
+        return load_workbook_scenario(name, sets)
+    from scenarios.load import load_scenario
+
+    return load_scenario(name, sets)
+
+
 def run_verb(scenario: str, sets: Sequence[str], out: Path | None, report: Path | None, as_json: bool) -> None:
     """Solve, cost and store; print the answer, or the JSON object."""
     from scenarios.runner import run
 
-    done = run(scenario, parse_sets(sets), out, study=report is not None, progress=_say)
+    done = run(read_scenario(scenario, parse_sets(sets)), (), out, study=report is not None, progress=_say)
     if as_json:
         print_json(done.json())
     else:
@@ -61,10 +73,9 @@ def run_verb(scenario: str, sets: Sequence[str], out: Path | None, report: Path 
 
 def check_verb(scenario: str, sets: Sequence[str], outputs: bool, as_json: bool) -> None:
     """Print every problem of a scenario, or say that there is none."""
-    from scenarios.load import load_scenario
     from scenarios.resolve import resolve
 
-    resolved = resolve(load_scenario(scenario, parse_sets(sets)))
+    resolved = resolve(read_scenario(scenario, parse_sets(sets)))
     names = []
     if outputs:
         from scenarios.study import list_outputs
