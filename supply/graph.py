@@ -76,6 +76,35 @@ def stage_rank(stage: str) -> int:
     return STAGES.index(stage) if stage in STAGES else len(STAGES)
 
 
+def positions(graph: nx.MultiDiGraph) -> dict[str, tuple[float, float]]:
+    """Place of every node for drawing: stages from left to right, materials after the processes that make them.
+
+    x is the stage (materials half a step to the right, resources below their stage), y spreads the nodes of a column.
+
+    >>> from supply.network_examples import course_11_1
+    >>> place = positions(build_graph(course_11_1()))
+    >>> place["process:make_die"][0] < place["material:die"][0] < place["process:package"][0] < place["demand:accelerator"][0]
+    True
+    """
+    column: dict[str, float] = {}
+    for node, data in graph.nodes(data=True):
+        if data["kind"] in ("process", "resource"):
+            column[node] = float(stage_rank(data["stage"]))
+    for node, data in graph.nodes(data=True):
+        if data["kind"] == "material":
+            before = [column[p] for p in graph.predecessors(node) if p in column]
+            column[node] = max(before, default=-1.0) + 0.5
+        elif data["kind"] in ("fleet", "demand"):
+            column[node] = len(STAGES) + 0.5
+    rows: dict[tuple[float, bool], int] = {}
+    place = {}
+    for node in sorted(graph.nodes):
+        below = graph.nodes[node]["kind"] == "resource"
+        rank = rows[column[node], below] = rows.get((column[node], below), 0) + 1
+        place[node] = (column[node], -float(rank) if below else float(rank))
+    return place
+
+
 def decorate(graph: nx.MultiDiGraph, solution: Any, t: int) -> nx.MultiDiGraph:
     """Copy of the graph with what flowed in period `t`: starts of processes, utilisation and price of resources."""
     drawn = graph.copy()

@@ -339,3 +339,60 @@ def test_giants_are_refused_with_advice_before_anything_is_built() -> None:
         Compiled(network, most_rows=500)
     told = int(str(error.value).split(" rows")[0].split()[-1].replace(",", ""))
     assert told == pytest.approx(Compiled(network).rows, rel=0.2)
+
+
+def uncertain_demand(capex: float) -> Network:
+    from supply.network import Expansion
+
+    return Network.build(
+        Horizon("2026-Q1", 1),
+        [Material("x")],
+        [Process("make", ("x",), uses=("fab",))],
+        [Resource("fab")],
+        {
+            "processes.make.output.x": 1,
+            "processes.make.uses.fab": 1,
+            "resources.fab.capacity": 10,
+            "demand.x.price": 1,
+            "demand.x.quantity": 10,
+            "expansions.e.capex": capex,
+        },
+        demand=[Demand("x")],
+        expansions=[Expansion("e", "fab")],
+    )
+
+
+def test_two_stage_investment_risk_and_information() -> None:
+    from supply.optimizer.stochastic import Case, cvar, two_stage
+
+    cases = [Case(1, {"demand.x.quantity": 10}, "low"), Case(1, {"demand.x.quantity": 20}, "high")]
+    # a unit more is sold in half of the cases: worth 0.5
+    built = two_stage(uncertain_demand(0.4), cases)
+    assert built.plan.built.tolist() == pytest.approx([10])
+    assert built.expected == pytest.approx(0.5 * (10 - 4) + 0.5 * (20 - 4))
+    # who knew would save 4 in the low case; who planned for 15 would have built 5
+    assert built.value_of_information == pytest.approx(0.5 * 4)
+    assert built.value_of_planning == pytest.approx(11 - (0.5 * 8 + 0.5 * 13))
+    dear = two_stage(uncertain_demand(0.6), cases)
+    assert dear.plan.empty
+    assert dear.value_of_information == pytest.approx(0.5 * 4)
+    careful = two_stage(uncertain_demand(0.4), cases, risk=1.0, alpha=0.5)
+    assert careful.plan.empty
+    assert (careful.cvar, built.cvar) == (pytest.approx(10), pytest.approx(6))
+    assert cvar([1, 2, 3], [1 / 3] * 3, 0.5) == pytest.approx((1 / 3 + 2 / 6) / 0.5)
+    with pytest.raises(ValueError, match="positive weight"):
+        two_stage(uncertain_demand(0.4), [])
+    with pytest.raises(ValueError, match="must lie in 0 to 1"):
+        two_stage(uncertain_demand(0.4), cases, alpha=1.0)
+
+
+def test_two_stage_with_one_case_is_the_plain_optimum() -> None:
+    from supply.optimizer.stochastic import Case, two_stage
+
+    network = random_industry(skus=2, periods=4, tail=2)
+    found = two_stage(
+        network, [Case(1, {"resources.cowos.capacity": 0.5 * network.values["resources.cowos.capacity"]})]
+    )
+    same = network.with_values({"resources.cowos.capacity": 0.5 * network.values["resources.cowos.capacity"]})
+    assert found.expected == pytest.approx(optimize(same).objective_total, rel=1e-9)
+    assert found.value_of_information == pytest.approx(0, abs=1e-3 * abs(found.expected))
