@@ -179,7 +179,11 @@ def _solve(
 
 
 def _run(
-    matrix: sp.csc_matrix, cost: Array, rows: tuple[Array, Array], columns: tuple[Array, Array], integers: Array
+    matrix: sp.csc_matrix,
+    cost: Array,
+    rows: tuple[Array, Array],
+    columns: tuple[Array, Array],
+    integers: NDArray[np.int32],
 ) -> Array:
     lp = HighsLp()
     lp.num_row_, lp.num_col_ = matrix.shape
