@@ -21,6 +21,10 @@ __all__ = ["FORBIDDEN", "kind_of", "predict_file", "predict_rows", "read_cases"]
 #: Columns that a prediction must not see.
 FORBIDDEN = ("value", "latency_ms", "id", "source", "url", "as_of")
 OUTPUT = ("predicted", "low", "high", "confidence", "limited_by", "reason")
+#: Columns that only one kind fills: they tell a row of a mixed file that leaves the first columns of its kind empty.
+INFERENCE_ONLY = ("isl", "osl", "concurrency_or_batch", "framework", "scenario", "weight_format", "kv_format")
+TRAINING_ONLY = ("seq", "micro_batch", "cp", "precision", "recompute", "params", "tokens")
+TRAINING_METRICS = ("step_time_s", "tokens_per_s_per_gpu", "tflops_per_gpu", "mfu", "hfu", "samples_per_s_total")
 KINDS = ("operator", "kernel", "training", "inference")
 
 
@@ -33,14 +37,16 @@ def kind_of(row: Mapping[str, str]) -> str | None:
     for column, kind in (("params_json", "operator"), ("kernel", "kernel"), ("global_batch", "training")):
         if (row.get(column) or "").strip():
             return kind
-    metric = (row.get("metric") or "").strip()
-    if any((row.get(c) or "").strip() for c in ("isl", "osl", "concurrency_or_batch", "framework", "scenario")):
-        return "training" if "global_batch" in row and "isl" not in row else "inference"
-    if "isl" in row and metric:
+    if any((row.get(column) or "").strip() for column in INFERENCE_ONLY):
         return "inference"
-    if "global_batch" in row and metric:
+    if any((row.get(column) or "").strip() for column in TRAINING_ONLY):
         return "training"
-    return None
+    metric = (row.get("metric") or "").strip()
+    if metric in TRAINING_METRICS or metric.endswith("_gib"):
+        return "training"
+    if not metric:
+        return None
+    return "inference" if "isl" in row else "training" if "global_batch" in row else None
 
 
 def visible(row: Mapping[str, str]) -> dict[str, str]:

@@ -32,7 +32,7 @@ SERVING_SPECS: tuple[Spec, ...] = (
         "compute_format_expert",
         1.0,
         0.01,
-        {"format_expert": 0.2, "framework": 0.15},
+        {"format_expert": 0.2},
         "factor",
         "by arithmetic of experts",
     ),

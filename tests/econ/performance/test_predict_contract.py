@@ -73,10 +73,16 @@ def test_answers_are_banded_and_classed() -> None:
 
 
 def test_kinds_are_told_by_filled_columns() -> None:
-    union = {key: "" for row in (SERVED, KERNEL, OPERATOR) for key in row} | {"global_batch": ""}
+    union = {key: "" for row in (SERVED, KERNEL, OPERATOR) for key in row} | {
+        "global_batch": "",
+        "seq": "",
+        "precision": "",
+    }
+    union["metric"] = ""
     kinds = [kind_of(union | row) for row in (SERVED, KERNEL, OPERATOR, {"model": "GPT-3", "global_batch": "1536"})]
     assert kinds == ["inference", "kernel", "operator", "training"]
     assert kind_of(union) is None
+    assert kind_of(union | {"metric": "mfu", "precision": "bf16", "seq": "2048"}) == "training"
 
 
 @pytest.mark.parametrize(
