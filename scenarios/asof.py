@@ -75,7 +75,7 @@ def known_catalog(origin: date, cat: Catalog | None = None) -> Catalog:
     >>> known_catalog(date(2024, 1, 1)).series("tsmc_cowos_capacity").points[-1].period
     '2023-Q2'
     """
-    cat = cat or catalog()
+    cat = catalog() if cat is None else cat
     facts = [f for f in cat if _known(f, origin) and not is_outcome(f)]
     series = []
     for name in cat.series_ids:

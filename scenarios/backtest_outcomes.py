@@ -71,7 +71,7 @@ def outcomes(group: Group, periods: Sequence[str], cat: Catalog | None = None) -
     >>> rows[0].period, round(rows[0].value / 1e3)
     ('2024-Q1', 552)
     """
-    cat = cat or catalog()
+    cat = catalog() if cat is None else cat
     out = []
     for period in periods:
         found = []
@@ -123,7 +123,7 @@ def naives(origin: date, ahead: int, cat: Catalog | None = None) -> dict[str, di
 
 def site_power(periods: Sequence[str], cat: Catalog | None = None) -> list[Outcome]:
     """Energised AI power of the world from sites, GW at the end of each quarter; half-way band between regions."""
-    cat = cat or catalog()
+    cat = catalog() if cat is None else cat
     rows = [cat.series(f"ai_power_sites_{region}") for region in ("us", "china", "europe", "rest")]
     return [
         Outcome(p, *(sum(getattr(s.at(p), key) for s in rows) for key in ("value", "low", "high"))) for p in periods

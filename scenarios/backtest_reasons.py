@@ -39,7 +39,7 @@ def inputs_later(resolved: Resolved, cat: Catalog | None = None) -> pd.DataFrame
     """Inputs of the day beside the figures of today, by stage and quarter: as_of, today, ratio."""
     from scenarios.asof import quarter_end
 
-    today, then = cat or catalog(), resolved.scenario.facts
+    today, then = catalog() if cat is None else cat, resolved.scenario.facts
     rows = []
     for stage, names in INPUTS.items():
         for period in resolved.horizon.labels()[: resolved.horizon.periods]:

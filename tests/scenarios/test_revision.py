@@ -43,7 +43,7 @@ def test_changes_name_what_was_added_removed_and_changed() -> None:
 SCENARIO = """
 extends: course_11_1
 title: Two lines that rest on facts
-horizon: {start: 2025-Q1, periods: 4, step: quarter}
+horizon: {start: 2026-Q1, periods: 4, step: quarter}
 materials: {die: {unit: die}, accelerator: {unit: accelerator}}
 resources:
   fab: {capacity: {product: [{series: tsmc_n5_capacity}, {value: 0.9, range: [0.8, 1.0]}]}}
@@ -59,7 +59,7 @@ def test_the_moved_series_is_named_and_the_parts_add_up(tmp_path: Path) -> None:
     file.write_text(SCENARIO, encoding="utf-8")
     cat = catalog()
     later = _revised(_revised(cat, SERIES, 0.8), "tsmc_n5_capacity", 1.1)
-    log = revision_log(file, cat, later, outputs=["finished:*@2025"])
+    log = revision_log(file, cat, later, outputs=["finished:*@2026"])
     rows = log.answers
     assert rows["part"].sum() == pytest.approx(rows["change"].iloc[0], rel=1e-9)
     # packaging alone holds: a fifth less of it finishes a fifth fewer accelerators, more dies none more
