@@ -122,10 +122,13 @@ class Units:
 class Evaluator:
     """Evaluates values of one scenario: its horizon, its facts, and the numbers that others refer to."""
 
-    def __init__(self, horizon: Horizon, facts: Catalog, lookup: Lookup) -> None:
+    def __init__(
+        self, horizon: Horizon, facts: Catalog, lookup: Lookup, memory: dict[tuple[str, str], Any] | None = None
+    ) -> None:
         self.horizon = horizon
         self.facts = facts
         self.lookup = lookup
+        self.memory = {} if memory is None else memory  # levels and points of series that were read already
 
     def node(self, form: Any, measure: Measure, driver: str) -> Node:
         """The node of a value in the unit of a field.
@@ -285,6 +288,11 @@ class Evaluator:
 
     def _levels(self, series_id: str, column: str) -> Array:
         """Mean level of each period for levels dated at quarter ends (a rate per month, MW); else the quarter's."""
+        if (series_id, column) not in self.memory:
+            self.memory[series_id, column] = self._read_levels(series_id, column)
+        return np.asarray(self.memory[series_id, column])
+
+    def _read_levels(self, series_id: str, column: str) -> Array:
         series = self.facts.series(series_id)
         days = boundaries(self.horizon)
         per_month = natural(_written(series.unit))[1] == {"second": -1.0} and not series.unit.endswith("/quarter")
@@ -295,8 +303,13 @@ class Evaluator:
 
     def _points(self, series_id: str) -> list[Any]:
         """The point that each period rests on: its own quarter, or the nearest one."""
-        placed = [(place(self.horizon, p.period, end=True), p) for p in self.facts.series(series_id).points]
-        return [min(placed, key=lambda item: (abs(item[0] - t), -item[0]))[1] for t in range(self.horizon.length)]
+        if (series_id, "points") not in self.memory:
+            placed = [(place(self.horizon, p.period, end=True), p) for p in self.facts.series(series_id).points]
+            periods = range(self.horizon.length)
+            self.memory[series_id, "points"] = [
+                min(placed, key=lambda item: (abs(item[0] - t), -item[0]))[1] for t in periods
+            ]
+        return list(self.memory[series_id, "points"])
 
     def _manufacturing(self, form: ManufacturingForm, units: Units) -> Node:
         ends = boundaries(self.horizon)

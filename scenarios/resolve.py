@@ -115,7 +115,7 @@ class _Resolver:
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
         self.horizon = horizon_of(scenario.file)
-        self.evaluator = Evaluator(self.horizon, scenario.facts, self.lookup)
+        self.memory: dict[tuple[str, str], Any] = {}
         self.nodes: dict[str, Node | None] = {}
         self.open: list[str] = []
         self.problems: list[Problem] = []
@@ -173,22 +173,23 @@ class _Resolver:
             self.open.pop()
         return self.nodes[path]
 
+    def _evaluator(self) -> Evaluator:
+        return Evaluator(self.horizon, self.scenario.facts, self.lookup, self.memory)
+
     def _evaluate(self, leaf: Leaf) -> Node | None:
         node: Node | None = None
         where = self.scenario.position(leaf.loc)
         edits = self.edits.get(leaf.path, [])
         try:
             if leaf.form is not None:
-                node = Evaluator(self.horizon, self.scenario.facts, self.lookup).node(
-                    leaf.form, leaf.measure, leaf.path
-                )
+                node = self._evaluator().node(leaf.form, leaf.measure, leaf.path)
             elif edits and leaf.spec.default is not None:
                 length = self.horizon.length
                 node = Constant(np.full(length, leaf.spec.default), Source.same(length, "default"))
             for applied in edits:
                 where = applied.where
                 note = applied.edit.note or _words(applied)
-                evaluator = Evaluator(self.horizon, self.scenario.facts, self.lookup)
+                evaluator = self._evaluator()
                 node = evaluator.edited(node, applied.edit, leaf.measure, leaf.path, note)
         except ValueFaultError as exc:
             if str(exc):  # empty: a number that it refers to failed, and is reported there
