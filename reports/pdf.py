@@ -92,7 +92,6 @@ def _content(report: Report) -> str:
     content = {
         "title": report.title,
         "subtitle": report.subtitle,
-        "running": f"wafer2token, run {report.run_id}",
         "warnings": report.warnings,
         "answer": [{"label": line.label, "text": line.text} for line in report.answer],
         "lead": _figure(report.lead) if report.lead else None,

@@ -225,8 +225,9 @@ def costs_sheet(book: Book, c: Context, owners: list[_Owner]) -> CostSheet:
     note = f"Bought in {c.now}; change a yellow cell and the hour follows. Hatched cells come from the run."
     sheet = book.sheet("Costs", f"Cost of a sold accelerator-hour, {c.now}", note, "#117733")
     skus = [o.sku for o in owners]
-    _heads(sheet, 4, c, skus, "Inputs and workings")
-    lines = (*COST_INPUTS, *COST_WORKINGS, *COST_BARS)
+    _heads(sheet, 4, c, skus, "Line")
+    parts = (("Inputs", COST_INPUTS), ("Workings", COST_WORKINGS), ("Cost of a sold hour", COST_BARS))
+    lines = [line for title, group in parts for line in (Line(f"# {title}", title, "", style="heading"), *group)]
     columns = [_cost_values(o) | _run_values(c, o.sku) for o in owners]
     grid = write_grid(sheet, 5, lines, columns)
     sheet.widths([40, 20, 22, *[13] * len(skus)])

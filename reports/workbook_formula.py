@@ -28,7 +28,7 @@ class FormulaError(ValueError):
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a grid: `formula` is empty for an input; `total` lines sum the lines from `first` to `last`."""
+    """One line of a grid: `formula` is empty for an input; `total` lines sum `first` to `last`."""
 
     key: str
     label: str
@@ -127,8 +127,11 @@ def write_grid(
     for offset, line in enumerate(lines):
         here = row + offset
         grid.rows[line.key] = here
-        bold = line.style == "total"
-        sheet.text(here, 0, line.label, "total" if bold else "text")
+        if line.style == "heading":
+            for column in range(FIRST + len(grid.values)):
+                sheet.text(here, column, line.label if column == 0 else "", "heading")
+            continue
+        sheet.text(here, 0, line.label, "total" if line.style == "total" else "text")
         sheet.text(here, 1, line.unit, "unit")
         sheet.text(here, 2, line.note, "unit")
         for index, values in enumerate(grid.values):

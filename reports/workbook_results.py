@@ -142,7 +142,12 @@ def _summary_charts(book: Book, sheet: Sheet, c: Context, rows: Rows, row: int) 
                     {"name": name, "categories": heads, "values": span, "fill": {"color": colour_of(sku)}, "gap": 30}
                 )
     stack.set_title({"name": f"Accelerators {quantity} by product and period", "name_font": {"size": 12}})
-    stack.set_y_axis({"name": "accelerators a period", "num_format": "#,##0"})
+    millions = max(_totals(c, quantity), default=0.0) >= 1e6
+    stack.set_y_axis(
+        {"name": "million accelerators a period", "num_format": "0.0,,"}
+        if millions
+        else {"name": "accelerators a period", "num_format": "#,##0"}
+    )
     stack.set_size({"width": 760, "height": 380})
     if c.has_fleet:
         stack.set_legend({"none": True})
@@ -163,7 +168,10 @@ def _summary_charts(book: Book, sheet: Sheet, c: Context, rows: Rows, row: int) 
             {"name": c.title(key[1]), "categories": heads, "values": span, "fill": look, "border": border, "gap": 30}
         )
     chart.set_title({"name": "Scarcity value by limit and period", "name_font": {"size": 12}})
-    chart.set_y_axis({"name": "price x limit, objective units", "num_format": "#,##0"})
+    if c.has_money:
+        chart.set_y_axis({"name": "billion USD a period", "num_format": "#,##0.0,,,"})
+    else:
+        chart.set_y_axis({"name": "price x limit", "num_format": "#,##0"})
     chart.set_size({"width": 760, "height": 380})
     sheet.raw.insert_chart(row, TIME + 1, chart, {"description": "Stacked columns: scarcity value by limit and period"})
 

@@ -34,6 +34,8 @@ _FORMATS: dict[str, dict[str, Any]] = {
     "header": {"bold": True, "bottom": 1, "text_wrap": True, "valign": "top"},
     "header_right": {"bold": True, "bottom": 1, "align": "right", "text_wrap": True, "valign": "top"},
     "text": {"valign": "top"},
+    "indented": {"valign": "top", "indent": 1},
+    "header_indented": {"bold": True, "bottom": 1, "text_wrap": True, "valign": "top", "indent": 1},
     "code": {"font_name": "Consolas", "font_size": 9},
     "input": {"bg_color": "#FFF2CC"},
     "solver": {"pattern": 17, "fg_color": "#D9E2EF", "bg_color": "#FFFFFF"},
@@ -217,7 +219,8 @@ class Sheet:
         if isinstance(value, bool):
             self.raw.write_boolean(row, column, value, self.book.style(style))
         elif isinstance(value, str):
-            self.text(row, column, value, style if style != "calc" else "text")
+            plain = "indented" if column else "text"
+            self.text(row, column, value, style if style != "calc" else plain)
         else:
             self.number(row, column, float("nan") if value is None else value, style, held.shown)
 
@@ -234,10 +237,12 @@ class Sheet:
             last += 1
             for index, (value, held) in enumerate(zip(values, columns, strict=True)):
                 self.cell_of(last, index, value, held)
-        heads = [
-            {"header": c.title, "header_format": self.book.style("header" if c.kind == "text" else "header_right")}
-            for c in columns
+        looks = [
+            "header_right" if c.kind != "text" else "header_indented" if k else "header" for k, c in enumerate(columns)
         ]
+        heads = [{"header": c.title, "header_format": self.book.style(k)} for c, k in zip(columns, looks, strict=True)]
+        if any(len(c.title) > c.width for c in columns):
+            self.raw.set_row(row + 1, 29)
         span = (row + 1, 0, max(last, row + 2), len(columns) - 1)
         options = {"name": self.book.table_name(name), "columns": heads, "style": "Table Style Light 1"}
         self.raw.add_table(*span, options)
