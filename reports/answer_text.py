@@ -83,7 +83,10 @@ def what_binds(c: Context) -> str:
     shares = c.stage_shares(c.this_year)
     if len(c.periods) > 1 and len(shares):
         first = shares.index[0]
-        text += f" In {c.this_year} {stage_title(str(first))} carries {percent(shares.iloc[0])} of the scarcity value{_others(c, shares)}."
+        share = percent(shares.iloc[0])
+        text += (
+            f" In {c.this_year} {stage_title(str(first))} carries {share} of the scarcity value{_others(c, shares)}."
+        )
     return text
 
 
@@ -166,21 +169,23 @@ def price_words(c: Context) -> str:
     power = main["stage"] == "power"
     native = price["lasting"] if power else price["native"]
     kind = "lasting to the end of the model" if power else "for the quarter"
-    text = f"one more {_one(unit.partition('/')[2])} of {in_sentence(title)}, {kind}, is worth {money(native, 2)} in {main['period']}"
-    scale = lasting_ratio(price) if power else 1.0
-    if price["usd_per_gpu_hour"] is not None:
-        text += f": {money(price['usd_per_gpu_hour'] * scale, 2)} per GPU-hour of {c.short(price['reference']['sku'])}"
-    if price["usd_per_mtoken"] is not None:
-        text += f", {money(price['usd_per_mtoken'] * scale, 2)} per million output tokens of {c.title(price['reference']['model'])}"
-    if price["usd_per_task"] is not None:
-        text += f", {money(price['usd_per_task'] * scale, 2)} per {_task(price['reference']['task'])}"
+    what = f"{_one(unit.partition('/')[2])} of {in_sentence(title)}"
+    text = f"one more {what}, {kind}, is worth {money(native, 2)} in {main['period']}"
+    if (usd := money_price(price, "usd_per_gpu_hour")) is not None:
+        text += f": {money(usd, 2)} per GPU-hour of {c.short(price['reference']['sku'])}"
+    if (usd := money_price(price, "usd_per_mtoken")) is not None:
+        model = c.title(price["reference"]["model"])
+        text += f", {money(usd, 2)} per million output tokens of {model}"
+    if (usd := money_price(price, "usd_per_task")) is not None:
+        text += f", {money(usd, 2)} per {_task(price['reference']['task'])}"
     return text + "."
 
 
-def lasting_ratio(price: dict[str, Any]) -> float:
-    """Lasting over one-period price per GPU-hour; tokens and tasks scale alike."""
-    lasting, now = price.get("lasting_usd_per_gpu_hour"), price["usd_per_gpu_hour"]
-    return float(lasting / now) if lasting is not None and now else 1.0
+def money_price(price: dict[str, Any], name: str) -> float | None:
+    """A price in a money unit: the lasting one where the answer holds it (power), else that of the period."""
+    lasting = price.get(f"lasting_{name}")
+    value = price[name] if lasting is None else lasting
+    return None if value is None else float(value)
 
 
 def _task(name: str) -> str:
@@ -213,7 +218,8 @@ def cost_words(c: Context) -> str:
     tokens = tokens[(tokens["sku"] == sku) & (tokens["period"] == c.now)]
     if len(tokens):
         row = tokens.iloc[0]
-        text += f"; {c.title(row['model'])} on it {money(row['value'], 2)} ({band(row['low'], row['high'])}) per million output tokens"
+        ends = band(row["low"], row["high"])
+        text += f"; {c.title(row['model'])} on it {money(row['value'], 2)} ({ends}) per million output tokens"
         task = c.value_at("usd_per_verified_task", f"{REFERENCE_TASK}/{row['model']}/{sku}", c.now)
         if task is not None:
             text += f"; a verified {REFERENCE_TASK} task {money(task['value'])} (review by people included)"

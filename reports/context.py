@@ -171,12 +171,12 @@ class Context:
 
     @cached_property
     def stage_spans(self) -> list[StageSpan]:
-        """The stage with the largest rent, period by period, equal neighbours joined; empty stage where nothing has a price."""
-        rent = self.binding.groupby(["period", "stage"])["rent"].sum()
+        """The stage with the largest rent by period, equal neighbours joined; empty where nothing has a price."""
+        rent = self.binding.groupby(["period", "stage"], as_index=False)["rent"].sum()
         spans: list[StageSpan] = []
         for period in self.periods:
-            here = rent[rent.index.get_level_values("period") == period]
-            stage = str(here.idxmax()[1]) if len(here) and here.max() > 0 else ""
+            here = rent[rent["period"] == period].set_index("stage")["rent"]
+            stage = str(here.idxmax()) if len(here) and here.max() > 0 else ""
             if spans and spans[-1].stage == stage:
                 spans[-1] = StageSpan(stage, spans[-1].first, period)
             else:
@@ -191,11 +191,8 @@ class Context:
     def limits_of(self, year: str) -> pd.DataFrame:
         """Limits of a year by rent: columns subject, title, stage, rent."""
         here = self.binding[self.binding["year"] == year]
-        return (
-            here.groupby(["subject", "title", "stage"], as_index=False)["rent"]
-            .sum()
-            .sort_values("rent", ascending=False)
-        )
+        sums: pd.DataFrame = here.groupby(["subject", "title", "stage"], as_index=False).agg(rent=("rent", "sum"))
+        return sums.sort_values("rent", ascending=False)
 
     def bindings(self, period: str) -> list[dict[str, Any]]:
         """Binding capacities of a period as the answer holds them, largest rent first."""
@@ -240,7 +237,7 @@ class Context:
 
     @cached_property
     def skus_by_size(self) -> list[str]:
-        """Products by what is energised (or finished) over the horizon, largest first, without those that are never made."""
+        """Products by what is energised (or finished) over the horizon, largest first; never-made ones left out."""
         rows = self.quantity("energised" if self.has_fleet else "finished")
         order = rows.groupby("subject")["value"].sum().sort_values(ascending=False)
         return [str(s) for s, v in order.items() if v > 1]

@@ -58,7 +58,8 @@ def _next(c: Context) -> str:
     if main is None or not main["next_binding"]["resource"] or main["next_binding"]["at_capacity_change"] is None:
         return ""
     after = main["next_binding"]
-    return f" In {main['period']}, {in_sentence(main['title'])} would give way to the {in_sentence(c.title(after['resource']))} at {percent(after['at_capacity_change'])} more of it."
+    rise, follower = percent(after["at_capacity_change"]), in_sentence(c.title(after["resource"]))
+    return f" In {main['period']}, {in_sentence(main['title'])} would give way to the {follower} at {rise} more of it."
 
 
 def _overturn(c: Context) -> str:

@@ -1,4 +1,4 @@
-"""The market report: one context of finished runs, one self-contained page. It reads run tables and computes no model."""
+"""The market report: one context of finished runs, one self-contained page. It reads run tables, it solves nothing."""
 
 from __future__ import annotations
 
@@ -77,9 +77,11 @@ def make_report(runs: Sequence[Run], previous: Run | None = None) -> Report:
         warnings=[w for w in [flip_warning(c)] if w],
         lead=binding_figure(c) if len(c.binding) else None,
         sections=[s for s in made if s is not None],
-        source_line=f"Source: wafer2token run {c.run.id}, {c.answer['regime']}, {c.known_words}. Illustrative inputs: {weak} of {all_}. "
+        source_line=f"Source: wafer2token run {c.run.id}, {c.answer['regime']}, {c.known_words}. "
+        f"Illustrative inputs: {weak} of {all_}. "
         "Facts: see All inputs and their sources.",
-        footer=f"wafer2token {c.run.manifest['version']}, run {c.run.id}, SHA-256 {c.run.hash}. Contains data by Epoch AI, CC BY 4.0.",
+        footer=f"wafer2token {c.run.manifest['version']}, run {c.run.id}, SHA-256 {c.run.hash}. "
+        "Contains data by Epoch AI, CC BY 4.0.",
         run_id=c.run.id,
     )
 

@@ -97,7 +97,9 @@ def count(value: float, digits: int = 3) -> str:
         return f"{plain(value / 1e6, digits)} million"
     if size >= 99_950:
         return f"{plain(value / 1e3, digits)} thousand"
-    return plain(value, max(digits, 5)) if size >= 10_000 else plain(round(value, 0) if size >= 100 else value, 4)
+    if size >= 10_000:
+        return plain(value, max(digits, 5))
+    return f"{value:,.0f}" if size >= 100 else plain(value, digits)
 
 
 def money(value: float, digits: int = 3) -> str:

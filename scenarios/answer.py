@@ -195,4 +195,6 @@ class _Translator:
                 ResourcePrice(b.resource, b.stage, max(b.lasting_price, 0.0), use, "power", lasting=True), reference
             )
             out["lasting_usd_per_gpu_hour"] = lasting.usd_per_gpu_hour
+            out["lasting_usd_per_mtoken"] = lasting.usd_per_mtoken if cost else None
+            out["lasting_usd_per_task"] = lasting.usd_per_task if task else None
         return out

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from scenarios.limit_rents import binding_table, costliest_stage
-from scenarios.nodes import Draw
+from scenarios.nodes import Draw, Spread
 from scenarios.titles import driver_title, path_title
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 __all__ = ["HEADLINE_COLUMNS", "headline_study", "headline_year"]
 
 HEADLINE_COLUMNS = (
-    "input", "title", "kind", "note", "input_unit", "base_input", "low_input", "high_input", "energised_base", "energised_low",
-    "energised_high", "stage_base", "stage_low", "stage_high", "flips", "flips_at", "swing", "year",
+    "input", "title", "kind", "note", "input_unit", "base_input", "low_input", "high_input", "energised_base",
+    "energised_low", "energised_high", "stage_base", "stage_low", "stage_high", "flips", "flips_at", "swing", "year",
     "next_base", "next_low", "next_high",
 )  # fmt: skip
 #: Assumptions made in one breath: pattern of the driver -> title of the family (None: the title of the path).
@@ -55,7 +55,7 @@ class _Driver:
 
 
 def headline_year(resolved: Resolved, today: str) -> str:
-    """The year of `today` (an ISO date) where the horizon reports it whole, else its last whole year (or its last year)."""
+    """The year of `today` (an ISO date) where the horizon reports it whole, else its last whole (or last) year."""
     labels = resolved.horizon.labels()[: resolved.horizon.periods]
     per_year = 12 // resolved.horizon.months
     years = sorted({p[:4] for p in labels})
@@ -190,7 +190,10 @@ class _Study:
         return self.inputs(driver, ((near + far) / 2,))[1][0]
 
     def inputs(self, driver: _Driver, ranks: tuple[float, ...]) -> tuple[str, list[float]]:
-        """Unit and values, mean over the year, of the number that shows the driver best: the one with the fewest other drivers."""
+        """Unit and values, mean over the year, of the number with the fewest other drivers."""
+        if (own := _own_range(driver, self.resolved, self.year)) is not None:
+            unit, value, low, high = own
+            return unit, [spread_at(value, low, high, r) for r in ranks]
         path = min(driver.paths, key=lambda p: (len(self.resolved.uncertain[p]), p.endswith((".value", ".cost")), p))
         node, labels = self.resolved.nodes[path], self.resolved.horizon.labels()
         inside = [label.startswith(self.year) for label in labels]
@@ -204,6 +207,51 @@ class _Study:
         names = [n.partition("#")[0] for n in driver.names]
         notes = dict.fromkeys(n for name in names if (node := self.resolved.nodes.get(name)) for n in node.source.notes)
         return "; ".join(list(notes)[:2]) or ", ".join(driver.names[:2])
+
+
+def spread_at(value: float, low: float, high: float, rank: float) -> float:
+    """A value with a range at a rank: two half triangles, as `scenarios.nodes.Spread` draws them.
+
+    >>> spread_at(0.6, 0.4, 0.7, 0.0), spread_at(0.6, 0.4, 0.7, 0.5), spread_at(0.6, 0.4, 0.7, 1.0)
+    (0.4, 0.6, 0.7)
+    """
+    below = max(0.0, 1.0 - (2.0 * rank) ** 0.5)
+    above = max(0.0, 1.0 - (2.0 * max(0.0, 1.0 - rank)) ** 0.5)
+    return float(value - below * (value - low) + above * (high - value))
+
+
+def _own_range(driver: _Driver, resolved: Resolved, year: str) -> tuple[str, float, float, float] | None:
+    """Unit, value, low and high of a single fact or series in its own unit; None for anything else.
+
+    A fact's range is the one that the scenario gives it, scaled back to the fact; a series' the mean of its points in
+    the year.
+    """
+    from supply.facts import catalog
+
+    kind, _, name = driver.names[0].partition(" ")
+    if len(driver.names) > 1 or kind not in ("fact", "series"):
+        return None
+    cat = catalog()
+    if kind == "series":
+        labels = [p for p in resolved.horizon.labels() if p.startswith(year)]
+        points = [cat.series(name).at(p) for p in labels]
+        mean = [float(np.mean([getattr(p, key) for p in points])) for key in ("value", "low", "high")]
+        return points[0].unit, mean[0], mean[1], mean[2]
+    for path in driver.paths:
+        found = _find_spread(resolved.nodes[path], driver.names[0])
+        if found is not None and found.values[0] != 0:
+            fact = cat[name]
+            low, high = (float(end[0] / found.values[0]) * fact.number for end in (found.low, found.high))
+            return fact.unit, fact.number, low, high
+    return None
+
+
+def _find_spread(node: Any, driver: str) -> Spread | None:
+    """The number with the range of a driver inside a tree of numbers."""
+    if isinstance(node, Spread):
+        return node if node.driver == driver else None
+    parts = [*getattr(node, "parts", ()), *([node.part] if hasattr(node, "part") else [])]
+    return next((found for part in parts if (found := _find_spread(part, driver)) is not None), None)
 
 
 def _headline(solution: Solution, year: str) -> Headline:

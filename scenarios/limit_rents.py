@@ -25,7 +25,7 @@ _CONTRACT_ROWS = ("contract_share_limit", "contract_greatest_limit")
 
 
 def binding_table(solution: Solution) -> pd.DataFrame:
-    """Rent (price x limit, money or objective units of the period) of every limit with a price, columns `BINDING_COLUMNS`."""
+    """Rent (price x limit, in money or objective units of the period) of every limit with a price."""
     return pd.DataFrame([*_capacities(solution), *_contracts(solution)], columns=list(BINDING_COLUMNS))
 
 

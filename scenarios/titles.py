@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -24,9 +25,10 @@ _COSTS = {
     "rental": "Rental price of an H100-hour after 2026",
 }
 _WORDS = {
-    "capacity": "capacity", "value": "value of an hour", "kw_planning": "planning power", "cost": "cost", "yield": "yield",
-    "greatest_share": "greatest share", "least_share": "least share", "take_or_pay": "take-or-pay fee", "opening": "opening fleet",
-    "reference": "reference demand", "holding_cost": "holding cost", "survival": "survival", "h100e": "H100-equivalents",
+    "capacity": "capacity", "value": "value of an hour", "kw_planning": "planning power", "cost": "cost",
+    "yield": "yield", "greatest_share": "greatest share", "least_share": "least share", "survival": "survival",
+    "take_or_pay": "take-or-pay fee", "opening": "opening fleet", "reference": "reference demand",
+    "holding_cost": "holding cost", "h100e": "H100-equivalents",
 }  # fmt: skip
 
 
@@ -79,13 +81,13 @@ def path_title(path: str, network: Network) -> str:
         return f"Demand of {designer_title(name)} buyers: {quantity}"
     if not rest:
         return path.replace("_", " ").capitalize()
-    found = {
+    found: Mapping[str, Any] = {
         "resources": network.resources,
         "fleet": network.fleet,
         "processes": network.processes,
         "materials": network.materials,
-    }.get(head, {})
-    item = found.get(name)
+    }
+    item = found.get(head, {}).get(name)
     title = (item.title if item is not None else "") or name
     if head == "contracts" and name in network.contracts:
         title = contract_title(network, network.contracts[name])

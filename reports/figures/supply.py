@@ -38,9 +38,9 @@ def binding_timeline(binding: pd.DataFrame, periods: list[str], subtitle: str) -
 
     `binding`: columns period, stage, rent (price x limit, any one unit).
     """
-    rent = binding.groupby(["stage", "period"])["rent"].sum().unstack(fill_value=0.0)
+    rent = binding.groupby(["stage", "period"])["rent"].sum().unstack(fill_value=0)
     rent = rent.reindex(columns=periods, fill_value=0.0)
-    stages = [s for s in STAGE_ORDER if s != "datacenter"] + [s for s in rent.index if s not in STAGE_ORDER]
+    stages = [s for s in STAGE_ORDER if s != "datacenter"] + [f"{s}" for s in rent.index if s not in STAGE_ORDER]
     share = (rent / rent.sum().where(rent.sum() > 0)).reindex(stages).fillna(0.0)
     with drawing(WIDTH, 0.75 + 0.29 * len(stages)) as (figure, axes):
         for row, stage in enumerate(stages):
@@ -88,7 +88,7 @@ def _grid_axes(axes: Any, periods: list[str], names: list[str]) -> None:
 
 def _timeline_headline(share: pd.DataFrame, periods: list[str]) -> str:
     """The last lasting leader and since when, in at most ten words."""
-    leaders = [str(share[p].idxmax()) if share[p].max() > SEEN else "" for p in periods]
+    leaders = [f"{share[p].idxmax()}" if share[p].max() > SEEN else "" for p in periods]
     if not any(leaders):
         return "Nothing binds"
     last = next(s for s in reversed(leaders) if s)
@@ -161,8 +161,8 @@ def accelerator_stack(
     names = titles or {}
     total = table[table["quantity"] == "finished"].groupby("sku")["value"].sum().sort_values(ascending=False)
     kept = list(total.index[:top])
-    data = table.assign(sku=table["sku"].where(table["sku"].isin(kept), "other"))
-    data = data.groupby(["quantity", "period", "sku"], as_index=False)["value"].sum()
+    named = table.assign(sku=table["sku"].where(table["sku"].isin(kept), "other"))
+    data: pd.DataFrame = named.groupby(["quantity", "period", "sku"], as_index=False).agg(value=("value", "sum"))
     order = [*kept, "other"] if data.loc[data["sku"] == "other", "value"].sum() > 1 else kept
     shown = [q for q in ("finished", "energised") if (data["quantity"] == q).any()]
     with drawing(WIDTH, 3.9, nrows=1, ncols=len(shown), sharey=True, squeeze=False) as (figure, panels):
@@ -254,9 +254,12 @@ def power_limits(table: pd.DataFrame, periods: list[str], headline: str, subtitl
         axes.margins(x=0.01)
         axes.grid(axis="y", color="#e6e6e6", linewidth=0.6)
         period_ticks(axes, periods)
-        axes.text(0.02, 0.93, "band: all regions at their low and at their high case", transform=axes.transAxes, fontsize=8.5, color="#5c2240")  # fmt: skip
-        axes.text(0.02, 0.84, "solid: energised power (central case)", transform=axes.transAxes, fontsize=8.5, color="#882255")  # fmt: skip
-        axes.text(0.02, 0.75, "dashed: reserved for the fleet", transform=axes.transAxes, fontsize=8.5, color="#332288")
+        _key(
+            axes,
+            ("band: all regions at their low and at their high case", "#5c2240"),
+            ("solid: energised power (central case)", "#882255"),
+            ("dashed: reserved for the fleet", "#332288"),
+        )
         svg = svg_text(figure)
     return FigureCard(
         "power",
@@ -266,6 +269,12 @@ def power_limits(table: pd.DataFrame, periods: list[str], headline: str, subtitl
         svg,
         table,
     )
+
+
+def _key(axes: Any, *lines: tuple[str, str]) -> None:
+    """A key in words, top left, each line in the colour of its mark."""
+    for k, (text, colour) in enumerate(lines):
+        axes.text(0.02, 0.93 - 0.09 * k, text, transform=axes.transAxes, fontsize=8.5, color=colour)
 
 
 def potentials(table: pd.DataFrame, periods: list[str], subtitle: str) -> FigureCard:
@@ -291,12 +300,12 @@ def potentials(table: pd.DataFrame, periods: list[str], subtitle: str) -> Figure
         axes.margins(x=0.01)
         axes.grid(axis="y", color="#e6e6e6", linewidth=0.6)
         period_ticks(axes, periods)
-        for height, text, colour in (
-            (0.93, "green: fleet if power were no limit", "#0b5a25"),
-            (0.84, "red: fleet if chips were no limit", "#882255"),
-            (0.75, "dotted: fleet in this run; shaded red: chips wait for power", INK),
-        ):
-            axes.text(0.02, height, text, transform=axes.transAxes, fontsize=8.5, color=colour)
+        _key(
+            axes,
+            ("green: fleet if power were no limit", "#0b5a25"),
+            ("red: fleet if chips were no limit", "#882255"),
+            ("dotted: fleet in this run; shaded red: chips wait for power", INK),
+        )
         svg = svg_text(figure)
     gap = float((chips - power).iloc[-1])
     who = "Power holds back" if gap >= 0 else "Chips hold back"

@@ -71,19 +71,27 @@ def change_words(c: Context, previous: Context | None) -> str:
     more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
     cause = f"; inputs that differ: {names}{more}" if changed else "; no input differs, so the method did"
     share = f" ({100 * (now / before - 1):+.1f} %)" if before else ""
-    return f"{quantity.capitalize()} accelerators of {year}: {count(before)} in run {previous.run.id}, {count(now)} now{share}{cause}."
+    volumes = f"{count(before)} in run {previous.run.id}, {count(now)} now{share}"
+    return f"{quantity.capitalize()} accelerators of {year}: {volumes}{cause}."
+
+
+def _means(c: Context) -> dict[str, float]:
+    means = c.run.inputs.groupby("path")["value"].mean()
+    return {str(path): float(value) for path, value in means.items()}
+
+
+def _units(c: Context) -> dict[str, str]:
+    return dict(zip(c.run.inputs["path"], c.run.inputs["unit"], strict=True))
 
 
 def _changed_inputs(c: Context, previous: Context) -> list[list[Any]]:
-    new, old = (
-        x.run.inputs.groupby("path").agg(value=("value", "mean"), unit=("unit", "first")) for x in (c, previous)
-    )
+    new, old = _means(c), _means(previous)
+    units = {**_units(previous), **_units(c)}
     rows: list[list[Any]] = []
-    for path in sorted(set(new.index) | set(old.index)):
-        a = float(old.at[path, "value"]) if path in old.index else None
-        b = float(new.at[path, "value"]) if path in new.index else None
+    for path in sorted({*new, *old}):
+        a, b = old.get(path), new.get(path)
         if a != b:
-            unit = str(new.at[path, "unit"] if path in new.index else old.at[path, "unit"])
+            unit = units[path]
             rows.append([str(path), *[("none", None) if v is None else (plain(v, 4), v) for v in (a, b)], unit])
     return rows
 

@@ -18,8 +18,8 @@ __all__ = ["costs_section"]
 PARTS = {
     "equipment": "Server and chips", "network": "Network", "spares": "Spares", "building": "Building and power plant",
     "interest_before_income": "Interest before income", "residual_value": "Residual value", "income_tax": "Income tax",
-    "colocation": "Colocation", "insurance": "Insurance", "maintenance": "Maintenance", "staff": "Staff", "software": "Software",
-    "failures": "Failures", "electricity": "Electricity",
+    "colocation": "Colocation", "insurance": "Insurance", "maintenance": "Maintenance", "staff": "Staff",
+    "software": "Software", "failures": "Failures", "electricity": "Electricity",
 }  # fmt: skip
 CLASSES = (("uncached_input", "input"), ("cache_read", "cached input"), ("output", "output"))
 TASKS = ("chat", "research", "coding", "browser")
@@ -99,7 +99,8 @@ def _hours(c: Context) -> Table:
         f"Owner cost of an accelerator-hour in {c.now}, USD per sold hour",
         ["Product", "Region", "#Owner cost", "#90 % band", "#Scarcity of racks and power", "#Together"],
         rows,
-        note="Money of the period. Accelerators differ in work per hour: compare tokens, not hours. Band: inputs of the owner cost only.",
+        note="Money of the period. Accelerators differ in work per hour: compare tokens, not hours. "
+        "Band: inputs of the owner cost only.",
         short="hours",
     )
 
@@ -119,7 +120,8 @@ def _tokens(c: Context) -> Table:
         f"Cost of a million tokens in {c.now}, USD by token class",
         ["Model", "Product", *[f"#{title}" for _, title in CLASSES], "#Output, 90 % band"],
         rows,
-        note="Each class bears its share of the busy time; classes times volumes add up to the spending. Writing to the cache costs as much as input.",
+        note="Each class bears its share of the busy time; classes times volumes add up to the spending. "
+        "Writing to the cache costs as much as input.",
         short="tokens",
     )
 

@@ -21,7 +21,8 @@ _SLICES = {
     "closed/tpot": "Served, time per output token", "closed/ttft": "Served, time to first token",
     "closed/ttft at most 10x unloaded": "Served, first token, moderate load", "fixed/prefill": "Fixed batch, prefill",
     "fixed/tpot": "Fixed batch, time per token", "mlperf/rate": "MLPerf, rate", "offline/rate": "Offline, rate",
-    "open/rate": "Open arrivals, rate", "local/decode": "Local, decode", "local/prefill": "Local, prefill", "local/batch": "Local, batch",
+    "open/rate": "Open arrivals, rate", "local/decode": "Local, decode", "local/prefill": "Local, prefill",
+    "local/batch": "Local, batch",
 }  # fmt: skip
 
 
@@ -62,7 +63,7 @@ def overturn_section(c: Context) -> Section | None:
 
 
 def overturning(c: Context, top: int = 3) -> list[str]:
-    """The inputs that could overturn the answer, in words with break-even where one flips it, else the largest swings."""
+    """The inputs that could overturn the answer: break-even where one flips it, else the largest swings."""
     table = c.table("headline")
     if table is None or "energised_base" not in table:
         return []
@@ -112,7 +113,8 @@ def _overturn_table(table: pd.DataFrame, year: str) -> Table:
             "Changes it at",
         ],
         rows,
-        note=f"Input values: mean over {year} of the number that the input moves. Not shown: weak inputs that move the number by less than 0.01 %.",
+        note=f"Input values: mean over {year} of the number that the input moves. "
+        "Not shown: weak inputs that move the number by less than 0.01 %.",
         folded=len(rows) > 20,
         short="weak_inputs",
     )
@@ -155,7 +157,9 @@ def others_section(c: Context) -> Section | None:
             "Finished accelerators beside Epoch AI's estimates, thousand a year",
             ["Designer", "Year", "#This run", "#Epoch AI", "#Their 90 % interval", "#Ratio", "Inside"],
             rows,
-            note="Epoch AI, AI Chip Sales (CC BY 4.0), quarterly medians summed; the interval is the sum of the quarterly ends, so it is wide. An outcome: no "
+            note="Epoch AI, AI Chip Sales (CC BY 4.0), quarterly medians summed; the "
+            "interval is the sum of the quarterly ends, so it is wide. "
+            "An outcome: no "
             "shipment estimate is an input after the opening date, and nothing was tuned to it.",
             short="epoch",
         )
@@ -185,7 +189,10 @@ def _misses(table: pd.DataFrame) -> str:
         text += f" Below it: {'; '.join(low)}."
     if high:
         text += f" Above it: {'; '.join(high)}."
-    return f"{text} Shortfalls in the first year come partly from the opening: what was already in the making is itself an assumption."
+    opening = (
+        "Shortfalls in the first year come partly from the opening: what was in the making is itself an assumption."
+    )
+    return f"{text} {opening}"
 
 
 def _balance(balance: pd.DataFrame) -> Table:
@@ -202,7 +209,8 @@ def _balance(balance: pd.DataFrame) -> Table:
         "CoWoS wafers for NVIDIA: from its units and from the lines, wafers a year",
         ["Year", "#Needed by Epoch AI's units", "#Capacity times NVIDIA's share", "#Ratio"],
         rows,
-        note="Units over packages per wafer at yield 1, against capacity that the lines could run times the share reported for NVIDIA.",
+        note="Units over packages per wafer at yield 1, against capacity that the lines could run times "
+        "the share reported for NVIDIA.",
         short="cowos_balance",
     )
 

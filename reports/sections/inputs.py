@@ -36,8 +36,6 @@ def inputs_section(c: Context) -> Section:
 
 def _inputs(c: Context) -> Table:
     held = c.run.inputs
-    ends = c.periods[-1]
-    held = held[held["period"] <= ends]
     rows = [_input_row(c, str(path), group) for path, group in held.groupby("path", sort=True)]
     return Table.of(
         "Inputs of the model",
@@ -55,14 +53,16 @@ def _inputs(c: Context) -> Table:
             "Reason or note",
         ],
         rows,
-        note="One row a number that changes linearly or in steps between the shown ends; the run folder holds every period. An asterisk marks an illustrative input.",
+        note="One row a number that changes linearly or in steps between the shown ends; the run folder "
+        "holds every period. An asterisk marks an illustrative input.",
         folded=True,
         short="inputs",
     )
 
 
 def _input_row(c: Context, path: str, group: pd.DataFrame) -> list[Any]:
-    first, last = group.iloc[0], group.iloc[-1]
+    shown_rows = group[group["period"] <= c.periods[-1]]
+    first, last = shown_rows.iloc[0], shown_rows.iloc[-1]
     weak = bool((group["kind"] == "illustrative").any())
     facts = list(dict.fromkeys(f.partition("@")[0] for ids in group["fact_ids"] for f in str(ids).split()))
     shown = ", ".join(facts[:3]) + (f" and {len(facts) - 3} more" if len(facts) > 3 else "")
@@ -105,7 +105,8 @@ def _facts(c: Context) -> Table:
         "Facts behind the inputs",
         ["Fact", "#Value", "Unit", "Kind", "Known on", "Source"],
         rows,
-        note="A name with @ is a point of a series; its source says how it was set and names the facts that it rests on.",
+        note="A name with @ is a point of a series; its source says how it was set and names "
+        "the facts that it rests on.",
         folded=True,
         short="sources",
     )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from reports.answer_text import lasting_ratio
+from reports.answer_text import money_price
 from reports.blocks import Section, Table
 from reports.context import Context
 from reports.figures import supply
@@ -51,7 +52,7 @@ def _utilisation(c: Context) -> Any:
     capacity = c.quantity("capacity").set_index(["subject", "period"])["value"]
     if use.empty:
         return None
-    have = [float(capacity.get((r.subject, r.period), 0.0)) > 0 for r in records(use)]
+    have = np.array([float(capacity.get((r.subject, r.period), 0.0)) > 0 for r in records(use)])
     priced = set(zip(c.binding["subject"], c.binding["period"], strict=True))
     table = pd.DataFrame(
         {
@@ -59,7 +60,7 @@ def _utilisation(c: Context) -> Any:
             "title": [c.title(x) for x in use["subject"]],
             "stage": use["stage"].to_numpy(),
             "period": use["period"].to_numpy(),
-            "utilisation": use["value"].where(have).to_numpy(),
+            "utilisation": np.where(have, use["value"], np.nan),
             "binds": [(a, b) in priced for a, b in zip(use["subject"], use["period"], strict=True)],
         }
     )
@@ -70,7 +71,7 @@ def _rent_table(c: Context) -> Table:
     rent = (
         c.binding.groupby(["title", "stage", "year"])["rent"]
         .sum()
-        .unstack(fill_value=0.0)
+        .unstack(fill_value=0)
         .reindex(columns=c.years, fill_value=0.0)
     )
     rent = rent.loc[rent.sum(axis=1).sort_values(ascending=False).index]
@@ -84,7 +85,8 @@ def _rent_table(c: Context) -> Table:
         f"Scarcity value of each limit by year, {unit}",
         ["Limit", "Stage", *[f"#{y}" for y in c.years]],
         rows,
-        note="Price of one more unit times the limit, summed over the quarters of the year: marginal value at fixed product "
+        note="Price of one more unit times the limit, summed over the quarters of the year: "
+        "marginal value at fixed product "
         "values, in money of the period, not what anyone pays. Fees of take-or-pay contracts are left out.",
         short="rents",
     )
@@ -122,10 +124,9 @@ def prices_section(c: Context) -> Section:
 def _money_table(rows: list[tuple[str, dict[str, Any]]]) -> pd.DataFrame:
     found = []
     for period, b in rows:
-        usd = b["price"]["usd_per_gpu_hour"]
+        usd = money_price(b["price"], "usd_per_gpu_hour")
         if usd is not None:
-            ratio = lasting_ratio(b["price"])
-            found.append((period, b["resource"], b["title"], b["stage"], usd * ratio))
+            found.append((period, b["resource"], b["title"], b["stage"], usd))
     return pd.DataFrame(found, columns=["period", "resource", "title", "stage", "usd_per_gpu_hour"])
 
 
@@ -185,9 +186,8 @@ def _price_row(c: Context, period: str, b: dict[str, Any], many: bool) -> list[A
         price["unit"].removeprefix("USD/"),
     ]
     if c.has_money:
-        ratio = lasting_ratio(price)
         for key in ("usd_per_gpu_hour", "usd_per_mtoken", "usd_per_task"):
-            value = None if price[key] is None else price[key] * ratio
+            value = money_price(price, key)
             row.append(("-" if value is None else plain(value, 2), value))
         ref = price["reference"]
         row.append(c.short(ref["sku"]) if ref["sku"] else "-")

@@ -46,10 +46,7 @@ def supply_section(c: Context) -> Section:
 def _by_year(c: Context, quantity: str) -> Table:
     rows = c.quantity(quantity)
     sums = (
-        rows.groupby(["subject", "year"])["value"]
-        .sum()
-        .unstack(fill_value=0.0)
-        .reindex(columns=c.years, fill_value=0.0)
+        rows.groupby(["subject", "year"])["value"].sum().unstack(fill_value=0).reindex(columns=c.years, fill_value=0.0)
     )
     sums = sums[sums.sum(axis=1) > 0.5]
     sums = sums.loc[sums.sum(axis=1).sort_values(ascending=False).index]
@@ -76,7 +73,7 @@ def _thousand(value: float, scale: float) -> tuple[str, float]:
 def _by_region(c: Context) -> Table:
     rows = c.quantity("energised")
     sums = (
-        rows.groupby(["region", "year"])["value"].sum().unstack(fill_value=0.0).reindex(columns=c.years, fill_value=0.0)
+        rows.groupby(["region", "year"])["value"].sum().unstack(fill_value=0).reindex(columns=c.years, fill_value=0.0)
     )
     body = [
         [c.title(k), *[_thousand(v, 1e3) for v in line]] for k, line in zip(sums.index, sums.to_numpy(), strict=True)
@@ -129,10 +126,10 @@ def _power_headline(c: Context) -> str:
 
 def _power_table(c: Context, capacity: pd.DataFrame) -> pd.DataFrame:
     used = c.quantity("used")
-    used = used[used["stage"] == "power"].groupby("period")["value"].sum()
+    taken = used[used["stage"] == "power"].groupby("period")["value"].sum()
     total = capacity.groupby("period")["value"].sum()
     low, high = _cases(c, sorted(set(capacity["subject"])), total)
-    table = pd.DataFrame({"used_mw": used, "capacity_mw": total, "low_mw": low, "high_mw": high}).reindex(c.periods)
+    table = pd.DataFrame({"used_mw": taken, "capacity_mw": total, "low_mw": low, "high_mw": high}).reindex(c.periods)
     return table.rename_axis("period").reset_index()
 
 
@@ -171,7 +168,8 @@ def _power_by_year(c: Context, table: pd.DataFrame) -> Table:
         "Power at the end of each year, MW of facility power",
         columns,
         rows,
-        note="Energised, cases and reserved: mean of the quarter. Power-limited: fleet (planning MW at the end of the quarter) that chips would "
+        note="Energised, cases and reserved: mean of the quarter. Power-limited: fleet (planning MW at the end of the "
+        "quarter) that chips would "
         "allow beyond what is built if no power row held; those accelerators are never made. Chip-limited: the "
         "reverse.",
         short="power",
