@@ -166,7 +166,9 @@ def _shown(solution: Solution, periods: set[str]) -> list[tuple[int, Any]]:
     table = table[table.period.isin(periods) & (table.capacity > 0) & (table.used > 0)]
     power = table.resource.map(lambda r: solution.network.resources[r].is_power)
     full = table.utilisation >= 1 - 1e-6
-    worth = np.where(power, np.maximum(table.rent, table.lasting_price * table.capacity * 1e-3), table.rent)
+    # one-period prices of power jump: its weight is the mean price of the periods to come, or this one's where higher
+    mean_later = table.lasting_price * table.capacity / (solution.network.horizon.length - table.t)
+    worth = np.where(power, np.maximum(table.rent, mean_later), table.rent)
     table = table.assign(worth=np.where(full, worth, 0.0))
     largest = table.groupby("t").worth.transform("max")
     table = table[(table.worth > RENT_SHARE * largest) & (table.worth > 0)]

@@ -57,8 +57,8 @@ class Perturbed:
         self.vertex = np.array(self.engine.highs.getSolution().col_value)
         self.basis = self.engine.highs.getBasis()
 
-    def _solve(self) -> float:
-        if self.engine.run() != HighsModelStatus.kOptimal:
+    def _solve(self, warm: bool = True) -> float:
+        if self.engine.run(warm) != HighsModelStatus.kOptimal:
             return -np.inf
         return float(self.engine.highs.getObjectiveValue())
 
@@ -81,13 +81,13 @@ class Perturbed:
         index = np.fromiter(rows, dtype=np.int64)
         lower, upper = self.lower.copy(), self.upper.copy()
         lower[index], upper[index] = -np.inf, np.inf
-        return self._with(lower, upper)
+        return self._with(lower, upper, cold=True)  # far from here: the basis would be of no help
 
-    def _with(self, lower: Array, upper: Array, chain: bool = False) -> tuple[float, Array, Array]:
+    def _with(self, lower: Array, upper: Array, chain: bool = False, cold: bool = False) -> tuple[float, Array, Array]:
         if not chain:
             self.engine.restore_basis(self.basis)
         self.engine.set_row_bounds(lower, upper)
-        objective = self._solve()
+        objective = self._solve(warm=not cold)
         found = self.engine.highs.getSolution()
         result = (objective, np.array(found.col_value), np.array(found.row_dual))
         self.engine.set_row_bounds(self.lower, self.upper)

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 from highspy import HighsLp, HighsModelStatus, HighsVarType, MatrixFormat, ObjSense
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from supply.network import Array, Network
 from supply.optimizer.compiled import Compiled
