@@ -7,6 +7,7 @@ an error.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +64,9 @@ def read_document(path: Path, shown: str | None = None) -> Document:
     return read_text(path.read_text(encoding="utf-8"), shown or str(path))
 
 
+@lru_cache(maxsize=16)
 def read_text(text: str, file: str) -> Document:
-    """As `read_document`, from text."""
+    """As `read_document`, from text. Documents are remembered: copy their data before changing it."""
     try:
         node = YAML(typ="safe", pure=True).compose(text)
     except MarkedYAMLError as exc:
