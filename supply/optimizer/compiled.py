@@ -27,7 +27,7 @@ from supply.optimizer.errors import SizeError, SolveError
 from supply.optimizer.evidence import Programme, prove
 from supply.optimizer.formulation import estimated_rows, formulate
 from supply.optimizer.matrix import compile_matrix
-from supply.optimizer.opening import with_opening
+from supply.optimizer.opening import opening_notes, with_opening
 from supply.optimizer.parameters import Scale
 from supply.optimizer.solution import Solution, Structure
 from supply.optimizer.ties import settle
@@ -64,6 +64,7 @@ class Compiled:
 
     def _compile(self, network: Network, scale: Scale) -> None:
         self.network = with_opening(network)
+        self.notes = opening_notes(network, self.network)
         self.scale = scale
         self.context = formulate(self.network, scale)
         self._refuse_giants()
@@ -149,7 +150,7 @@ class Compiled:
             if len(engine.matrix.integer):
                 engine.release_integers()
         basis = None if quick else engine.highs.getBasis()
-        return Solution(self, dict(self.values), self.theta.copy(), plan, y, proof, basis, x)
+        return Solution(self, dict(self.values), self.theta.copy(), plan, y, proof, basis, x, notes=list(self.notes))
 
     def restore(self, solution: Solution) -> None:
         """Numbers and basis of an earlier solution, as a start for re-solves close to it."""

@@ -16,6 +16,10 @@ from supply.optimizer.quiet import quiet_highs
 SIMPLEX_ROWS = 3000
 """Up to this many rows the first solve uses simplex, above it interior point with crossover (measured boundary)."""
 
+MIP_GAP = 1e-6
+MIP_SECONDS = 120.0
+"""Lumps are planned to this relative gap, or as well as this many seconds allow; the gap reached is reported."""
+
 
 class Engine:
     """Arrays of one linear programme inside one `Highs` object."""
@@ -147,9 +151,14 @@ class Engine:
         columns = self.matrix.integer.astype(np.int32)
         integer = np.full(len(columns), int(highspy.HighsVarType.kInteger), dtype=np.uint8)
         self.highs.setOptionValue("solver", "choose")
+        self.highs.setOptionValue("mip_rel_gap", MIP_GAP)
+        self.highs.setOptionValue("time_limit", self.highs.getRunTime() + MIP_SECONDS)
         self.highs.changeColsIntegrality(len(columns), columns, integer)
         self.highs.run()
         status = self.highs.getModelStatus()
+        self.highs.setOptionValue("time_limit", float("inf"))
+        if status == HighsModelStatus.kTimeLimit and np.isfinite(self.highs.getInfo().mip_gap):
+            status = HighsModelStatus.kOptimal  # a plan within the gap that is reported
         gap = float(self.highs.getInfo().mip_gap)
         plan = (
             np.rint(np.asarray(self.highs.getSolution().col_value)[columns])

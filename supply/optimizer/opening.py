@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from supply.network import Horizon, Network, Opening, Resource, in_window
+from supply.optimizer.families.fleet import opening_share
+from supply.optimizer.parameters import Values
 
 
 def with_opening(network: Network) -> Network:
@@ -25,6 +27,20 @@ def with_opening(network: Network) -> Network:
         if f"opening.pipeline.{p}" not in network.values and network.get(f"processes.{p}.lead_time", 0.0).max() > 0
     }
     return replace(network.with_values(filled), opening=Opening())
+
+
+def opening_notes(given: Network, filled: Network) -> list[str]:
+    """What was done to the opening, in words: pipelines filled, fleet scaled to its power."""
+    notes = []
+    if given.opening.at_capacity:
+        count = sum(1 for path in filled.values if path.startswith("opening.pipeline.") and path not in given.values)
+        notes.append(f"opening pipelines of {count} processes from a warm-up at the opening capacities (illustrative)")
+    values = Values(filled.values, filled.horizon.length)
+    for region in sorted({g for sku in filled.fleet.values() for g in sku.regions}):
+        share = opening_share(filled, region, values)
+        if share < 1:
+            notes.append(f"opening fleet of {region}: {1 - share:.1%} found no power and stands in stock")
+    return notes
 
 
 def _steady(network: Network) -> Network:

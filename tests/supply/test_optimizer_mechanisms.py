@@ -83,7 +83,9 @@ def test_opening_pipeline_and_stock_arrive_before_anything_is_started() -> None:
 def test_opening_at_capacity_fills_the_pipeline() -> None:
     from supply.network import Opening
 
-    assert sold(line(3, 10, values={"processes.make.lead_time": 1}, opening=Opening(at_capacity=True))) == [10, 10, 10]
+    network = line(3, 10, values={"processes.make.lead_time": 1}, opening=Opening(at_capacity=True))
+    assert sold(network) == [10, 10, 10]
+    assert "1 processes from a warm-up" in optimize(network).notes[0]
 
 
 def test_stock_is_carried_to_the_dear_period_and_pays_its_holding_cost() -> None:
@@ -341,6 +343,7 @@ def test_fleet_recursion_survival_and_life_long_power() -> None:
 def test_opening_fleet_above_its_power_is_scaled_and_the_rest_goes_into_stock() -> None:
     solution = optimize(one_sku(**{"fleet.x.opening.us": 16, "resources.power.capacity": [0.012, 0.016, 0.016, 0.016]}))
     assert fleet_of(solution) == [12, 16, 16, 16]
+    assert solution.notes == ["opening fleet of us: 25.0% found no power and stands in stock"]
     assert solution.activities.starts.sum() == pytest.approx(0)
 
 
