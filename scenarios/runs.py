@@ -66,7 +66,7 @@ class Run:
         return str(self.answer["status"])
 
     def table(self, name: str) -> pd.DataFrame:
-        """`results`, `inputs`, `checks`, or a table of `scenarios.report_tables`, as a pandas table; KeyError where the run has none."""
+        """`results`, `inputs`, `checks` or a table of `scenarios.report_tables`; KeyError where the run has none."""
         if name not in self.tables:
             if self.folder is None or not (self.folder / f"{name}.parquet").is_file():
                 raise KeyError(f"the run has no table {name!r}; it has {', '.join(sorted(self.tables))}")
