@@ -15,7 +15,6 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,7 +38,6 @@ __all__ = [
     "backtest_scenario",
     "stand_ins_used",
     "summarise",
-    "write_backtest",
 ]
 
 ORIGINS = {date(2024, 1, 1): "backtest_2024", date(2025, 1, 1): "backtest_2025"}
@@ -121,18 +119,6 @@ def backtest(
     summary = summarise(scores)
     listed = stand_ins_used(resolved, made)
     return Backtest(origin, ORIGINS[origin], draws, len(drawn.failed), scores, others, summary, listed, later)
-
-
-def write_backtest(done: Sequence[Backtest], folder: str | Path) -> Path:
-    """Store the tables of backtests as Parquet (`backtest_scores` ...) with their origin; returns the folder."""
-    from scenarios.run_store import write_table
-
-    place = Path(folder)
-    place.mkdir(parents=True, exist_ok=True)
-    for name in TABLES:
-        frames = [getattr(b, name).assign(origin=b.origin.isoformat(), scenario=b.scenario) for b in done]
-        write_table(pd.concat(frames, ignore_index=True), place / f"backtest_{name}.parquet")
-    return place
 
 
 # ---- forecasts

@@ -72,20 +72,36 @@ def with_reasons(scores: pd.DataFrame, resolved: Resolved, drawn: RollingDraws, 
     """The scores with `stage` and `reason` of each miss."""
     held = binding(resolved, drawn)
     ratio = {(str(r["stage"]), str(r["period"])): float(r["ratio"]) for r in later.to_dict("records")}
-    pairs = [_reason({str(k): v for k, v in row.items()}, held, ratio) for row in scores.to_dict("records")]
+    made = _made(resolved)
+    pairs = [_reason({str(k): v for k, v in row.items()}, held, ratio, made) for row in scores.to_dict("records")]
     return scores.assign(stage=[p[0] for p in pairs], reason=[p[1] for p in pairs])
 
 
+def _made(resolved: Resolved) -> set[str]:
+    """Parts whose packaging may start within the reported periods."""
+    periods = resolved.horizon.periods
+    return {
+        name.removeprefix("package_").removesuffix("_osat")
+        for name, process in resolved.network.processes.items()
+        if process.stage == "packaging" and process.first < periods
+    }
+
+
 def _reason(
-    row: dict[str, object], held: dict[str, tuple[str, float]], ratio: dict[tuple[str, str], float]
+    row: dict[str, object],
+    held: dict[str, tuple[str, float]],
+    ratio: dict[tuple[str, str], float],
+    made: set[str],
 ) -> tuple[str, str]:
     if row["inside"]:
         return "", ""
     group = next(g for g in GROUPS if g.name == row["group"])
     period = str(row["period"])
     last = period if "Q" in period else max((p for p in held if p.startswith(period)), default="")
-    if float(str(row["high"])) < 1.0:
+    if not made & set(group.skus):
         return "product", "the part was not announced on the origin, and nothing is made of it"
+    if float(str(row["high"])) < 1.0:
+        return "timing", "the part was expected later than it came"
     below = float(str(row["outcome"])) > float(str(row["high"]))
     stages = ["packaging", "hbm", "power", "rack"]
     designer = "nvidia" if group.series[0].startswith("nvidia") else group.series[0].split("_")[0]

@@ -140,13 +140,14 @@ def backtest(
     origin: Annotated[str | None, typer.Option("--origin", help="2024-01-01 or 2025-01-01; both by default.")] = None,
     draws: Annotated[int, typer.Option("--draws", min=20, help="Draws of the uncertain inputs, per origin.")] = 100,
     seed: Annotated[int, typer.Option("--seed")] = 0,
+    causes: Annotated[bool, typer.Option("--causes", help="Also plan with today's figures, stage by stage.")] = False,
     out: Out = None,
     json_: Json = False,
 ) -> None:
     """Forecast from facts known on a past day only, and score it against what came."""
     from reports.cli.backtest import backtest_verb
 
-    backtest_verb(origin, draws, seed, out, json_)
+    backtest_verb(origin, draws, seed, out, json_, causes)
 
 
 @app.command()

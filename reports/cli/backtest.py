@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from reports.cli.exits import print_json
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from scenarios.backtest import Backtest
 
 __all__ = ["backtest_verb"]
@@ -19,23 +21,33 @@ def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def backtest_verb(origin: str | None, draws: int, seed: int, out: Path | None, as_json: bool) -> None:
+def backtest_verb(
+    origin: str | None, draws: int, seed: int, out: Path | None, as_json: bool, with_causes: bool = False
+) -> None:
     """Forecast from the origin (default: both), score, print the scoreboard.
 
     Raises:
         ScoreError: for a day without a backtest scenario (exit code 3).
     """
-    from scenarios.backtest import ORIGINS, backtest, write_backtest
+    import pandas as pd
+
+    from scenarios.backtest import ORIGINS, backtest
+    from scenarios.backtest_causes import causes
+    from scenarios.backtest_store import write_backtest
 
     days = list(ORIGINS) if origin is None else [_day(origin)]
     done = [backtest(day, draws, seed, progress=_say) for day in days]
+    looked = pd.concat([causes(day, progress=_say) for day in days], ignore_index=True) if with_causes else None
     if out is not None:
-        _say(f"tables: {write_backtest(done, out)}")
+        _say(f"tables: {write_backtest(done, out, {} if looked is None else {'causes': looked})}")
     if as_json:
-        print_json({"backtests": [_plain(b.json()) for b in done]})
+        found = {"backtests": [_plain(b.json()) for b in done]}
+        print_json(found if looked is None else found | {"causes": _plain(looked.to_dict("records"))})
         return
     for b in done:
         _print(b)
+    if looked is not None:
+        _print_causes(looked)
 
 
 def _day(text: str) -> date:
@@ -64,6 +76,14 @@ def _print(b: Backtest) -> None:
     for r in b.others.to_dict("records"):
         ours = f"{r['value']:.3g} ({r['low']:.3g} to {r['high']:.3g})"
         print(f"{r['what']:20} {r['period']:8} {r['outcome']:8.3g} against {ours} {r['unit']}")
+
+
+def _print_causes(table: pd.DataFrame) -> None:
+    """Thousand units of the nominal plan, as forecast and with today's figures of one stage at a time."""
+    print("\nNominal plan with today's figures of one stage, thousand units")
+    for (origin, designer, year), rows in table.groupby(["origin", "designer", "year"], sort=False):
+        units = ", ".join(f"{r['stage']} {r['units'] / 1e3:.0f}" for r in rows.to_dict("records"))
+        print(f"  {origin} {designer} {year}: outcome {rows['outcome'].iloc[0] / 1e3:.0f}; {units}")
 
 
 def _line(r: dict[Any, Any]) -> str:

@@ -16,7 +16,6 @@ from scenarios.asof import AsOfError, StandIn, as_of_catalog, is_outcome, known_
 from scenarios.backtest import ORIGINS, backtest, backtest_scenario, stand_ins_used, summarise
 from scenarios.backtest_draws import rolling_draws
 from scenarios.backtest_outcomes import GROUPS, history, naives, outcomes
-from scenarios.backtest_reasons import with_reasons
 from scenarios.errors import ScenarioError
 from scenarios.load import load_scenario
 from scenarios.resolve import resolve
@@ -271,15 +270,15 @@ def test_summary_by_hand() -> None:
 def test_a_miss_is_laid_to_a_stage() -> None:
     base = {"inside": False, "group": "h100_h200", "period": "2024-Q1", "outcome": 10.0}
     rows = [base | {"low": 1.0, "high": 2.0}, base | {"low": 20.0, "high": 30.0}, base | {"low": 0.0, "high": 0.0}]
+    rows.append(rows[0] | {"group": "tpu_v7"})
     later = pd.DataFrame({"stage": ["packaging", "hbm"], "period": ["2024-Q1"] * 2, "ratio": [1.5, 0.5]})
     import scenarios.backtest_reasons as module
 
     held = {"2024-Q1": ("hbm", 0.8)}
     ratio = {(s, p): r for s, p, r in zip(later["stage"], later["period"], later["ratio"], strict=True)}
-    stages = [module._reason(r, held, ratio)[0] for r in rows]
-    assert stages == ["hbm", "packaging", "product"]
-    assert module._reason(base | {"inside": True, "low": 1.0, "high": 20.0}, held, ratio) == ("", "")
-    assert callable(with_reasons)
+    stages = [module._reason(r, held, ratio, {"h100"})[0] for r in rows]
+    assert stages == ["hbm", "packaging", "timing", "product"]
+    assert module._reason(base | {"inside": True, "low": 1.0, "high": 20.0}, held, ratio, set()) == ("", "")
 
 
 def test_a_day_without_a_scenario_is_refused() -> None:
