@@ -25,6 +25,8 @@ _PUBLIC = {
     "predict_file": "econ.performance.predict:predict_file",
     "load_scenario": "scenarios.load:load_scenario",
     "run": "scenarios.runner:run",
+    "card": "reports.cards:card",
+    "cards": "reports.cards:register",
 }
 __all__ = ["__version__", "main", *_PUBLIC]
 

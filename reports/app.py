@@ -73,7 +73,7 @@ def _(mo, preview):
 def _(app_session, chosen, held, mo, preview, set_started, started, year):
     preview.focus(year.value)
     controls = preview.choose(chosen.value)
-    sliders = mo.ui.dictionary(app_session.sliders(mo, controls, started()))
+    sliders = mo.ui.dictionary(app_session.sliders(mo, controls, started(), patient=preview.large))
     app_session.spoken(sliders, controls)
     resets = app_session.resets(mo, controls, held, set_started)
     presets = app_session.presets(mo, preview, set_started)
@@ -211,7 +211,13 @@ def _(app_files, held, mo, preview, report):
         mo.status.spinner(title="Solving, pricing and writing the report") as _spinner,
         tempfile.TemporaryDirectory() as _folder,
     ):
-        _path = app_files.report_of(preview, held.text(), Path(_folder), progress=lambda t: _spinner.update(subtitle=t))
+        _path = app_files.report_of(
+            preview,
+            held.case.settings,
+            held.case.start,
+            Path(_folder),
+            progress=lambda text: _spinner.update(subtitle=text),
+        )
         _page = _path.read_bytes()
     mo.download(_page, filename=f"{held.name()}_report.html", mimetype="text/html", label="Download the report (HTML)")
     return

@@ -95,13 +95,14 @@ class Costing:
         """Tasks that have a cost."""
         return list(dict.fromkeys(t["task"] for t in self.model.tasks)) if self.model else []
 
-    def rows(self, compiled: Compiled, year: str) -> tuple[CostRow, ...]:
-        """Costs in the last reported period of a year, after the last solve: one row per SKU, model and task."""
+    def rows(self, solution: Solution, year: str) -> tuple[CostRow, ...]:
+        """Costs in the last reported period of a year at the prices of a solution: one row per SKU, model and task."""
         if self.model is None or self.extractor is None:
             return ()
         from scenarios.extract import Reading
 
-        values = self.extractor.read(Reading.of(compiled))
+        # the solver itself holds the plan that settled ties, whose duals are not prices: those are in the solution
+        values = self.extractor.read(Reading(solution.x, solution.y, np.zeros(len(solution.y))))
         inside = [p for _, _, p, _ in self.model.rows if p.startswith(year)]
         if not inside:
             return ()

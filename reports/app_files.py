@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,11 +37,11 @@ def scenario_text(preview: Preview, entries: Sequence[tuple[str, dict[str, Any]]
     if preview.origin:
         path = Path(preview.origin)
         content["extends"] = path.name if path.suffix in (".yaml", ".yml") else preview.origin
-        content["title"] = title or f"{preview.resolved.scenario.title}: a case from the app"
+        content["title"] = title or _title(preview)
         content["note"] = f"Made in the app on {preview.resolved.scenario.name}; run it with `wafer2token run FILE`."
     else:
         content = _whole(preview)
-        content["title"] = title or f"{preview.resolved.scenario.title}: a case from the app"
+        content["title"] = title or _title(preview)
     listed = []
     for address, edit in entries:
         inner = CommentedMap(edit)
@@ -68,7 +68,14 @@ def _whole(preview: Preview) -> dict[str, Any]:
     return dict(YAML(typ="safe", pure=True).load(resolved_yaml(preview.resolved)))
 
 
-def report_of(preview: Preview, text: str, folder: Path, *, progress: Callable[[str], None] | None = None) -> Path:
+def report_of(
+    preview: Preview,
+    settings: Mapping[str, float],
+    start: str,
+    folder: Path,
+    *,
+    progress: Callable[[str], None] | None = None,
+) -> Path:
     """Run a case as the command line would and write its HTML report into a folder; returns the file.
 
     Raises:
@@ -78,14 +85,18 @@ def report_of(preview: Preview, text: str, folder: Path, *, progress: Callable[[
     from scenarios.load import load_scenario
     from scenarios.runner import run
 
-    path = Path(preview.origin)
-    parent = path.parent if path.suffix in (".yaml", ".yml") else folder
-    case = parent / f".app_case_{preview.resolved.scenario.name}.yaml" if parent != folder else folder / "case.yaml"
-    case.write_text(text, encoding="utf-8")
-    try:
-        loaded = load_scenario(case, name=f"{preview.resolved.scenario.name}_case")
-    finally:
-        if parent != folder:
-            case.unlink()
+    name = f"{preview.resolved.scenario.name}_case"
+    if preview.origin:
+        entries = [*preview.edits(preview.settings(settings), start), ("title", _title(preview))]
+        loaded = load_scenario(preview.origin, entries, name=name)
+    else:
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{name}.yaml"
+        path.write_text(preview.scenario_text(settings, start), encoding="utf-8")
+        loaded = load_scenario(path)
     done = run(loaded, out=folder / "runs", study=True, progress=progress)
     return Path(write_report([done], folder, progress=progress))
+
+
+def _title(preview: Preview) -> str:
+    return f"{preview.resolved.scenario.title}: a case from the app"

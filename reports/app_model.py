@@ -120,7 +120,7 @@ class Preview:
 
         self.resolved = resolved
         self.year = year
-        self.origin = origin or resolved.scenario.name
+        self.origin = origin
         self.compiled = Compiled(resolved.network)
         self.controls = {c.id: c for c in usual_controls(resolved, year)}
         self.periods = tuple(resolved.horizon.labels()[: resolved.horizon.periods])
@@ -142,6 +142,11 @@ class Preview:
     def years(self) -> list[str]:
         """Reported years."""
         return sorted({p[:4] for p in self.periods})
+
+    @property
+    def large(self) -> bool:
+        """Whether a re-solve may be felt (over 2,000 rows)."""
+        return self.compiled.rows > 2000
 
     @property
     def kind(self) -> str:
@@ -234,7 +239,7 @@ class Preview:
             volume * ratio.reshape(volume.shape) if volume.size else volume,
             binding_table(solution),
             {str(r): row for r, row in zip(used.index, used.to_numpy(dtype=float), strict=True)},
-            self.costing.rows(self.compiled, self.year),
+            self.costing.rows(solution, self.year),
             time.perf_counter() - begin if begin else 0.0,
         )
 

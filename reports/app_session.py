@@ -106,8 +106,11 @@ class Held:
         return self.preview.scenario_text(self.case.settings, self.case.start)
 
 
-def sliders(mo: Any, controls: Mapping[str, Control], started: Mapping[str, float]) -> dict[str, Any]:
-    """A slider with a typed number for each control, at what was asked for where it is within its ends."""
+def sliders(mo: Any, controls: Mapping[str, Control], started: Mapping[str, float], *, patient: bool) -> dict[str, Any]:
+    """A slider with a typed number for each control, at what was asked for where it is within its ends.
+
+    `patient`: a large scenario is solved when a drag ends, not at every step of it.
+    """
     out = {}
     for key, control in controls.items():
         value = min(max(float(started.get(key, control.base)), control.start), control.stop)
@@ -119,6 +122,7 @@ def sliders(mo: Any, controls: Mapping[str, Control], started: Mapping[str, floa
             label=control.label,
             include_input=True,
             full_width=True,
+            debounce=patient,
         )
     return out
 

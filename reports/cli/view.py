@@ -45,6 +45,8 @@ class Server:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait(10)
+        if self.process.stderr is not None:
+            self.process.stderr.close()
 
 
 def view_verb(target: str, port: int | None, open_browser: bool, as_json: bool) -> None:

@@ -1,0 +1,224 @@
+"""The preview behind the app: same numbers as a run, no memory of the way to a case, files that reproduce it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reports.app_controls import addresses, control_of, edits
+from reports.app_model import Preview
+from reports.app_session import Given, Held
+from scenarios.load import load_scenario
+from scenarios.resolve import resolve
+from scenarios.runner import run
+
+PROMISE = """title: A promise that needs half the fab
+horizon: {start: 2026-Q1, periods: 2}
+objective: units
+materials: {die: {unit: die}}
+resources: {fab: {stage: fab, capacity: 10 die/quarter}}
+processes: {make: {stage: fab, output: {die: 1}, uses: {fab: 1 die}, yield: 0.8}}
+contracts: {promise: {resource: fab, processes: [make], least: 8 die/quarter}}
+demand: {die: {price: 1 USD/die}}
+"""
+
+
+@pytest.fixture(scope="module")
+def small() -> Preview:
+    return Preview.open("small")
+
+
+@pytest.fixture(scope="module")
+def course() -> Preview:
+    return Preview.open("course_11_1")
+
+
+@given(st.integers(50, 150))
+@settings(max_examples=20, deadline=None)
+def test_the_course_answer_is_the_smaller_capacity(percent: int) -> None:
+    preview = Preview.open("course_11_1")
+    case = preview.solve({"resources_cowos_capacity": percent})
+    assert case.total("2026") == pytest.approx(min(15000.0, 100.0 * percent))
+    assert case.stage("2026") == ("packaging" if percent < 150 else case.stage("2026"))
+
+
+def test_the_binding_stage_switches_where_the_fab_becomes_the_smaller(course: Preview) -> None:
+    case = course.solve({"resources_cowos_capacity": 140, "resources_fab_capacity": 80})
+    assert (case.total("2026"), case.stage("2026"), case.limit("2026")) == (12000.0, "fab", "Fab")
+
+
+def test_base_equals_the_run(small: Preview) -> None:
+    reported = run("small")
+    for year in small.years:
+        assert small.base.total(year) == pytest.approx(reported.output(f"energised:*@{year}"), rel=1e-9)
+    held = {c["sku"]: c for c in reported.json()["costs"] if c["period"] == "2026-Q4" and c["model"] == "llama_3_1_70b"}
+    assert held
+    for sku, row in held.items():
+        shown = small.base.cost(sku, "llama_3_1_70b", "chat")
+        assert shown is not None
+        assert shown.hour == pytest.approx(row["usd_per_gpu_hour"], rel=1e-9)
+        assert shown.mtoken == pytest.approx(row["usd_per_mtoken"]["output"], rel=1e-9)
+        assert shown.mtoken_low == pytest.approx(row["low"], rel=1e-6)
+        assert shown.mtoken_high == pytest.approx(row["high"], rel=1e-6)
+
+
+def test_a_case_does_not_depend_on_the_way_to_it(small: Preview) -> None:
+    direct = small.solve({"power": 90, "memory": 120})
+    for power in (60, 130, 100):
+        small.solve({"power": power, "costs_survival": 0.98})
+    again = small.solve({"power": 90, "memory": 120})
+    assert np.allclose(direct.volume, again.volume, rtol=1e-12, atol=1e-6)
+    assert np.allclose(small.solve({}).volume, small.base.volume, rtol=1e-12, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("moved", "start"),
+    [
+        ({"power": 110, "yield": 115, "costs_survival": 0.98}, ""),
+        ({"packaging": 90, "costs_power_used_of_peak": 0.9, "costs_rental": 120}, "2026-Q1"),
+        ({"discount_rate": 120, "power": 120}, "2026-Q1"),
+    ],
+)
+def test_the_downloaded_scenario_is_the_case(
+    small: Preview, tmp_path: Path, moved: dict[str, float], start: str
+) -> None:
+    path = tmp_path / "case.yaml"
+    path.write_text(small.scenario_text(moved, start), encoding="utf-8")
+    case = small.solve(moved, start)
+    values = resolve(load_scenario(path)).network.values
+    assert not [p for p, v in values.items() if not np.allclose(v, small.compiled.values[p], rtol=1e-12, atol=0)]
+    reported = run(path, prices=False, costs=False)
+    assert case.total("2026") == pytest.approx(reported.output("energised:*@2026"), rel=1e-7)
+    assert case.total("2026") != pytest.approx(small.base.total("2026"), rel=1e-9)
+
+
+def test_a_yield_stops_at_one(small: Preview) -> None:
+    small.solve({"yield": 150})
+    yields = {p: v for p, v in small.compiled.values.items() if ".yield" in p}
+    assert yields and max(float(v.max()) for v in yields.values()) <= 1.0
+    entries = small.edits({"yield": 150})
+    assert len(entries) > 5 and all(e["scale"] <= 1.5 for _, e in entries)
+    assert min(e["scale"] for _, e in entries) < 1.1
+
+
+def test_references_follow_an_edited_path(small: Preview) -> None:
+    """`fleet.*.kw_planning` is a product with `costs.power_used_of_peak`: it follows, and nothing else does."""
+    small.solve({"costs_power_used_of_peak": 1.02})
+    moved = {p for p, v in small.compiled.values.items() if not np.array_equal(v, small.resolved.network.values[p])}
+    assert {p for p in moved if not p.startswith("costs.")} == {f"fleet.{s}.kw_planning" for s in small.base.skus}
+    ratio = small.compiled.values["fleet.h100.kw_planning"] / small.resolved.network.values["fleet.h100.kw_planning"]
+    assert ratio == pytest.approx(1.2)
+
+
+def test_more_of_a_limit_is_never_worth_less(small: Preview) -> None:
+    values = []
+    for power in (70, 100, 130):
+        small.solve({"power": power})
+        values.append(small.compiled.solve(tidy=False).objective_total)
+    assert values == sorted(values)
+
+
+def test_no_plan_gives_words_and_no_number(tmp_path: Path) -> None:
+    path = tmp_path / "promise.yaml"
+    path.write_text(PROMISE, encoding="utf-8")
+    preview = Preview.open(path)
+    assert preview.base.total("2026") == pytest.approx(16.0)
+    case = preview.solve({"resources_fab_capacity": 60})
+    assert "promise" in case.failed and case.volume.size == 0 and case.costs == ()
+    assert preview.solve({}).total("2026") == pytest.approx(16.0)
+    assert preview.scenario_text({"resources_fab_capacity": 60}).startswith("extends: promise.yaml\n")
+
+
+def test_controls_know_their_sources(small: Preview) -> None:
+    power = small.controls["power"]
+    inputs = small.resolved.inputs()
+    rows = inputs[inputs["path"].str.startswith("resources.power_") & inputs["path"].str.endswith(".capacity")]
+    mean = sum(float(small.resolved.nodes[p].value[8:12].mean()) for p in rows["path"].unique())
+    assert power.natural == pytest.approx(mean)
+    assert power.low is not None and power.high is not None and power.low < 100 < power.high
+    assert power.outside(power.high + 1) and not power.outside(100)
+    assert f"{mean / 1000:.0f},000 MW in 2026" in power.caption(100, "2026")
+    kept = small.controls["costs_survival"]
+    assert (kept.kind, kept.base, kept.low, kept.high) == ("value", 0.9875, 0.98, 0.995)
+    steps = (kept.base - kept.start) / kept.step
+    assert steps == pytest.approx(round(steps), abs=1e-6), "the base is a step of the slider"
+
+
+def test_any_number_can_be_put_under_a_slider(small: Preview) -> None:
+    preview = Preview.open("small", costs=False)
+    found = addresses(preview.resolved)
+    assert len(found) == len(set(found.values())) > 100
+    control = preview.add("processes.hbm3e_*.yield")
+    assert control.kind == "scale" and len(control.paths) > 1
+    assert preview.solve({control.id: 80}).total("2026") != preview.base.total("2026")
+    with pytest.raises(ValueError, match="no number has this path"):
+        control_of(preview.resolved, "resources.nothing.capacity", "2026")
+    with pytest.raises(KeyError, match="no slider poewr; there are power"):
+        small.solve({"poewr": 3})
+
+
+def test_at_the_base_nothing_is_edited(small: Preview) -> None:
+    assert edits(small.resolved, small.controls.values(), small.settings()) == []
+    assert "set:" not in small.scenario_text({})
+
+
+def test_another_year_in_focus() -> None:
+    preview = Preview.open("small", costs=False)
+    preview.focus("2025")
+    assert preview.year == "2025" and "in 2025" in preview.controls["power"].caption(100, "2025")
+    assert preview.base.total("2026") == pytest.approx(Preview.open("small", costs=False).base.total("2026"))
+    with pytest.raises(ValueError, match="2031"):
+        preview.focus("2031")
+
+
+def test_ranking_and_inverse_question(course: Preview, small: Preview) -> None:
+    assert course.swings() == [], "no source of this scenario has a range"
+    assert course.reach("resources_cowos_capacity", 12345.0) == pytest.approx(123.45, abs=0.02)
+    assert course.reach("resources_cowos_capacity", 20000.0) is None
+    rows = small.swings()
+    assert rows[0][0].id == "power"
+    sizes = [max(abs(low), abs(high), abs(high - low)) for _, low, high in rows]
+    assert sizes == sorted(sizes, reverse=True)
+
+
+def test_bands_hold_what_is_set(course: Preview, small: Preview) -> None:
+    certain = course.bands({"resources_cowos_capacity": 110}, draws=3)
+    assert (certain.low, certain.middle, certain.high) == (11000.0, 11000.0, 11000.0)
+    assert certain.stages == {"packaging": 1.0}
+    wide, again = small.bands({}, draws=8), small.bands({}, draws=8)
+    assert wide == again and wide.low < wide.middle < wide.high
+    scarce = small.bands({"power": 60}, draws=8)
+    assert scarce.middle < wide.middle and scarce.stages.get("power", 0.0) > wide.stages.get("power", 0.0)
+
+
+def test_a_run_folder_opens_and_downloads_whole(tmp_path: Path) -> None:
+    stored = run("course_11_1", [("resources.cowos.capacity", {"scale": 1.1})], tmp_path)
+    assert stored.folder is not None
+    preview = Preview.open(stored.folder)
+    assert preview.base.total("2026") == pytest.approx(11000.0)
+    path = tmp_path / "again.yaml"
+    path.write_text(preview.scenario_text({"resources_cowos_capacity": 120}), encoding="utf-8")
+    assert "extends" not in path.read_text(encoding="utf-8")
+    assert run(path).output("finished:*@2026") == pytest.approx(13200.0)
+
+
+def test_the_address_bar_cannot_name_a_file() -> None:
+    asked = Given.of({}, {"scenario": "/etc/passwd", "power": "110", "memory": "x", "year": "2025"})
+    assert asked.choice == "base" and "/etc/passwd" not in asked.choices.values()
+    assert asked.settings == {"power": 110.0} and asked.year == "2025"
+    assert Given.of({"run": "/runs/mine"}, {}).choice == "run mine"
+
+
+def test_undo_goes_back_one_change_at_a_time(course: Preview) -> None:
+    held = Held()
+    for percent in (100, 110, 120):
+        held.take(course, course.solve({"resources_cowos_capacity": percent}))
+    first = held.undo()
+    assert first["resources_cowos_capacity"] == 110
+    assert held.undo()["resources_cowos_capacity"] == 100
+    assert held.undo()["resources_cowos_capacity"] == 120, "nothing older: stays"
+    assert "scale: 1.2" in held.text()
