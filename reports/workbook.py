@@ -86,17 +86,17 @@ def _fill(book: Book, c: Context, report: Report) -> None:
         hours_sheet,
         prices_sheet,
         results_sheet,
-        summary_sheet,
         tasks_sheet,
         token_costs_sheet,
     )
+    from reports.workbook_summary import summary_sheet
 
     cover = book.sheet("Cover", report.title, report.subtitle, "#332288")
     book.sheet("Summary", "Summary", report.source_line, "#332288")
     inputs_sheet(book, c)
     scenario_sheet(book, c, scenario_text(c.run))
     rows, last = results_sheet(book, c)
-    summary_sheet(book, c, [(a.label, a.text) for a in report.answer], report.warnings, rows, last)
+    summary_sheet(book, c, [(a.label, a.text) for a in report.answer], report.warnings, last)
     if c.answer["periods"] and any(p["binding"] for p in c.answer["periods"]):
         prices_sheet(book, c)
     hours_sheet(book, c)

@@ -274,7 +274,6 @@ def _line(key: str) -> Line:
 
 def power_sheet(book: Book, c: Context, owners: list[_Owner], results: Mapping[tuple[str, str, str], int]) -> list[Tie]:
     """Chip to planning watts by product, and the fleet's planning power as formulas over the run's fleet."""
-    from econ.performance.hardware import hardware
     from supply.facts import catalog
 
     note = "Four different watts: chip, chassis, facility, planning. The fleet block multiplies the run's fleet."
@@ -283,9 +282,8 @@ def power_sheet(book: Book, c: Context, owners: list[_Owner], results: Mapping[t
     skus, columns = [], []
     for owner in owners:
         pue = float(owner.inputs.inputs.pue)
-        try:
-            chip = float(hardware(owner.inputs.title).tdp_w)
-        except ValueError:
+        chip = _chip_w(owner)
+        if chip is None:
             continue
         it_w = 1000 * owner.inputs.planning_kw / (pue * (1 + headroom))
         skus.append(owner.sku)
@@ -296,6 +294,18 @@ def power_sheet(book: Book, c: Context, owners: list[_Owner], results: Mapping[t
     sheet.widths([40, 20, 22, *[12] * max(len(skus), len(c.periods))])
     sheet.raw.freeze_panes(5, FIRST)
     return ties
+
+
+def _chip_w(owner: _Owner) -> float | None:
+    """Rated watts of the accelerator alone, None where no record has them."""
+    from econ.performance.hardware import hardware
+
+    for name in (owner.sku, owner.inputs.title):
+        try:
+            return float(hardware(name).tdp_w)
+        except ValueError:
+            continue
+    return None
 
 
 def _fleet_power(

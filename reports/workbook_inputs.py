@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Iterable, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any
@@ -296,7 +297,7 @@ def tables_sheet(book: Book, sections: Sequence[Section]) -> None:
         sheet.text(row, 0, table.caption, "heading")
         row = _one_table(book, sheet, row + 1, table)
         if table.note:
-            sheet.text(row, 0, table.note, "note")
+            sheet.paragraph(row, 0, 9, table.note, "note_wrap")
             row += 1
         row += 1
     sheet.widths([34, *[17] * (width - 1)])
@@ -307,8 +308,31 @@ def _one_table(book: Book, sheet: Any, row: int, table: Table) -> int:
         Column(_head(table, k), "", 17, "number" if held.number else "text") for k, held in enumerate(table.columns)
     ]
     rows = [[_plain(value, columns[k]) for k, value in enumerate(cells)] for cells in table.rows]
-    last = sheet.table(row, columns, rows, f"report_{table.short or 'table'}") + len(rows)
-    return int(last) + 2
+    header = sheet.table(row, columns, rows, f"report_{table.short or 'table'}")
+    for offset, cells in enumerate(table.rows, 1):
+        for k, held in enumerate(cells):
+            if held.value is not None and columns[k].kind == "number":
+                sheet.number(header + offset, k, held.value, "calc", printed_format(held.text, held.value))
+    return int(header + len(rows)) + 2
+
+
+def printed_format(text: str, value: float) -> str:
+    """Number format that shows a value with the digits of its printed text, where the text is that value.
+
+    >>> printed_format("1,708", 1708.2), printed_format("0.40 %", 0.004), printed_format("2.31 million", 2.31e6)
+    ('#,##0', '0.00%', '')
+    """
+    words = text.replace(",", "").removesuffix(" %")
+    try:
+        number = float(words)
+    except ValueError:
+        return ""
+    share = text.endswith(" %") and abs(number - 100 * value) <= abs(number - value)
+    decimals = len(words.partition(".")[2])
+    if not math.isclose(number, 100 * value if share else value, rel_tol=0.05, abs_tol=10.0**-decimals):
+        return ""
+    digits = "." + "0" * decimals if decimals else ""
+    return f"0{digits}%" if share else f"#,##0{digits}"
 
 
 def _plain(held: Any, column: Column) -> Any:

@@ -1,17 +1,17 @@
-"""Result sheets of the workbook: what came out of the run, on one time axis, and the summary over it."""
+"""Result sheets of the workbook: what came out of the run, on one time axis."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from reports.workbook_style import Column, cell
+from reports.workbook_style import Column
 
 if TYPE_CHECKING:
     from reports.context import Context
-    from reports.workbook_style import Book, Sheet
+    from reports.workbook_style import Book
 
-__all__ = ["TIME", "hours_sheet", "prices_sheet", "results_sheet", "summary_sheet", "tasks_sheet", "token_costs_sheet"]
+__all__ = ["TIME", "hours_sheet", "prices_sheet", "results_sheet", "tasks_sheet", "token_costs_sheet"]
 
 #: First column of the periods, the same on every sheet with a time axis.
 TIME = 6
@@ -21,15 +21,6 @@ _WIDE = (
     "without_power_rows_mw", "without_chip_rows_mw", "power_limited_mw", "chip_limited_mw", "capacity", "used",
     "utilisation", "price", "lasting_price", "rent", "starts", "stock", "built", "objective",
 )  # fmt: skip
-#: Lines of the yearly summary: label, quantity, unit; a year is the sum of its periods or the level at its end.
-_LINES = (
-    ("Accelerators finished", "finished", "accelerators", "sum"),
-    ("Accelerators energised", "energised", "accelerators", "sum"),
-    ("Energised, in H100-equivalents", "energised_h100e", "H100-equivalents", "sum"),
-    ("Fleet at the end", "fleet", "accelerators", "last"),
-    ("Planning power of the fleet at the end", "fleet_mw", "MW planning", "last"),
-    ("Stranded accelerators at the end", "stranded", "accelerators", "last"),
-)
 _CLASSES = ("uncached_input", "cache_write", "cache_read", "output")
 Rows = dict[tuple[str, str, str], int]
 
@@ -56,124 +47,10 @@ def results_sheet(book: Book, c: Context) -> tuple[Rows, int]:
         data.append([quantity, subject, c.title(subject) if subject else "", region, stage, unit, *values])
     widths = (22, 24, 34, 9, 11, 22)
     columns = [Column(head, "", width) for head, width in zip(_HEADS, widths, strict=True)]
-    columns += [Column(period, "", 12, "solver") for period in c.periods]
+    columns += [Column(period, "", 15, "solver") for period in c.periods]
     sheet.table(4, columns, data, "results")
     sheet.raw.freeze_panes(6, 3)
     return rows, 5 + max(1, len(data))
-
-
-def summary_sheet(
-    book: Book, c: Context, lines: Sequence[tuple[str, str]], warnings: Sequence[str], rows: Rows, last: int
-) -> None:
-    """The answer in words, totals by period and by year as formulas over Results, and two charts."""
-    sheet = book.sheets["Summary"]
-    sheet.widths([36, 18, 14, 9, 9, 18, *[12] * max(8, len(c.periods))])
-    row = 4
-    for label, text in lines:
-        sheet.text(row, 0, label, "bold_wrap")
-        sheet.paragraph(row, 1, TIME + 5, text)
-        row += 1
-    for warning in warnings:
-        sheet.paragraph(row, 0, TIME + 5, warning, "warn")
-        row += 1
-    row += 1
-    sheet.text(row, 0, "By period (formulas over the Results sheet)", "heading")
-    first = _by_period(sheet, c, row + 1, last)
-    _by_year(sheet, c, first, first + len(_held(c)) + 2)
-    _summary_charts(book, sheet, c, rows, first + 2 * len(_held(c)) + 5)
-    sheet.raw.freeze_panes(4, 0)
-
-
-def _held(c: Context) -> list[tuple[str, str, str, str]]:
-    return [line for line in _LINES if len(c.quantity(line[1]))]
-
-
-def _totals(c: Context, quantity: str) -> list[float]:
-    by = c.quantity(quantity).groupby("period")["value"].sum()
-    return [float(by.get(p, 0.0)) for p in c.periods]
-
-
-def _by_period(sheet: Sheet, c: Context, row: int, last: int) -> int:
-    """One line a quantity, one SUMIFS a period; returns the row of the first line."""
-    for k, head in enumerate(("Total over products and regions", "Quantity", "", "", "", "Unit", *c.periods)):
-        sheet.text(row, k, head, "header" if k < TIME else "header_right")
-    names = f"{cell(6, 0, 'Results', fixed='rc')}:{cell(last, 0, fixed='rc')}"
-    for offset, (label, quantity, unit, _) in enumerate(_held(c), 1):
-        sheet.text(row + offset, 0, label)
-        sheet.text(row + offset, 1, quantity, "unit")
-        sheet.text(row + offset, 5, unit, "unit")
-        for t, value in enumerate(_totals(c, quantity)):
-            span = f"{cell(6, TIME + t, 'Results', fixed='r')}:{cell(last, TIME + t, fixed='r')}"
-            made = f"SUMIFS({span},{names},{cell(row + offset, 1, fixed='c')})"
-            sheet.formula(row + offset, TIME + t, made, value, shown="#,##0")
-    return row + 1
-
-
-def _by_year(sheet: Sheet, c: Context, first: int, row: int) -> None:
-    """Year totals of flows, levels at the end of the year of stocks."""
-    for k, head in enumerate(("By year", "Quantity", "Year is", "", "", "Unit", *c.years)):
-        sheet.text(row, k, head, "header" if k < TIME else "header_right")
-    spans = {y: [t for t, p in enumerate(c.periods) if p.startswith(y)] for y in c.years}
-    for offset, (label, quantity, unit, how) in enumerate(_held(c), 1):
-        values = _totals(c, quantity)
-        sheet.text(row + offset, 0, label)
-        sheet.text(row + offset, 1, quantity, "unit")
-        sheet.text(row + offset, 2, "sum" if how == "sum" else "its last period", "unit")
-        sheet.text(row + offset, 5, unit, "unit")
-        for k, year in enumerate(c.years):
-            ends = [cell(first + offset - 1, TIME + t) for t in (spans[year][0], spans[year][-1])]
-            total = sum(values[t] for t in spans[year]) if how == "sum" else values[spans[year][-1]]
-            made = f"SUM({ends[0]}:{ends[1]})" if how == "sum" else ends[1]
-            sheet.formula(row + offset, TIME + k, made, total, "total", "#,##0")
-
-
-def _summary_charts(book: Book, sheet: Sheet, c: Context, rows: Rows, row: int) -> None:
-    from reports.figures.style import STAGE_COLOURS, colour_of
-
-    quantity = "energised" if c.has_fleet else "finished"
-    stack = book.chart({"type": "column", "subtype": "stacked"})
-    heads = ["Results", 5, TIME, 5, TIME + len(c.periods) - 1]
-    for sku in c.skus_by_size[:8]:
-        for key, here in rows.items():
-            if key[:2] == (quantity, sku):
-                name = c.short(sku) + (f", {key[2]}" if key[2] else "")
-                span = ["Results", here, TIME, here, TIME + len(c.periods) - 1]
-                stack.add_series(
-                    {"name": name, "categories": heads, "values": span, "fill": {"color": colour_of(sku)}, "gap": 30}
-                )
-    stack.set_title({"name": f"Accelerators {quantity} by product and period", "name_font": {"size": 12}})
-    millions = max(_totals(c, quantity), default=0.0) >= 1e6
-    stack.set_y_axis(
-        {"name": "million accelerators a period", "num_format": "0.0,,"}
-        if millions
-        else {"name": "accelerators a period", "num_format": "#,##0"}
-    )
-    stack.set_size({"width": 760, "height": 380})
-    if c.has_fleet:
-        stack.set_legend({"none": True})
-    sheet.raw.insert_chart(
-        row, 0, stack, {"description": f"Stacked columns: accelerators {quantity} by product and period"}
-    )
-    rents = [(key, here) for key, here in rows.items() if key[0] == "rent" and key[1] in set(c.binding["subject"])]
-    if not rents:
-        return
-    chart = book.chart({"type": "column", "subtype": "stacked"})
-    stages = c.binding.drop_duplicates("subject").set_index("subject")["stage"].to_dict()
-    for key, here in rents[:12]:
-        span = ["Results", here, TIME, here, TIME + len(c.periods) - 1]
-        colour = STAGE_COLOURS.get(str(stages.get(key[1], "")), "#777777")
-        look = {"color": colour}
-        border = {"color": "#FFFFFF", "width": 0.5}
-        chart.add_series(
-            {"name": c.title(key[1]), "categories": heads, "values": span, "fill": look, "border": border, "gap": 30}
-        )
-    chart.set_title({"name": "Scarcity value by limit and period", "name_font": {"size": 12}})
-    if c.has_money:
-        chart.set_y_axis({"name": "billion USD a period", "num_format": "#,##0.0,,,"})
-    else:
-        chart.set_y_axis({"name": "price x limit", "num_format": "#,##0"})
-    chart.set_size({"width": 760, "height": 380})
-    sheet.raw.insert_chart(row, TIME + 1, chart, {"description": "Stacked columns: scarcity value by limit and period"})
 
 
 def prices_sheet(book: Book, c: Context) -> None:
