@@ -77,7 +77,7 @@ def _overturn(c: Context) -> str:
         if flips
         else f"No single weak input changes what binds in {year}, but three move the number most."
     )
-    return f"{head} {'; '.join(found)}."
+    return f"{head} {_capital('; '.join(found))}."
 
 
 def flip_warning(c: Context) -> str:

@@ -23,6 +23,24 @@ _STAGES = {
     "rack": "racks", "power": "energised power", "datacenter": "data centers",
 }  # fmt: skip
 WIDE = 0.1
+#: First words of titles that are not names.
+_COMMON = frozenset(
+    (
+        "Cash",
+        "Demand",
+        "Discount",
+        "Energised",
+        "Everything",
+        "Holding",
+        "Mean",
+        "Opening",
+        "Rental",
+        "Share",
+        "Test",
+        "Value",
+        "Watts",
+    )
+)
 
 
 def stage_title(stage: str) -> str:
@@ -81,7 +99,8 @@ def in_sentence(title: str) -> str:
     text = title.replace("in United States", "in the United States").replace(
         "in Rest of world", "in the rest of the world"
     )
-    return f"e{text[1:]}" if text.startswith("Energised ") else text
+    first = text.partition(" ")[0]
+    return f"{text[:1].lower()}{text[1:]}" if first in _COMMON else text
 
 
 def count(value: float, digits: int = 3) -> str:

@@ -81,15 +81,15 @@ def colour_of(name: str) -> str:
 
 
 def on(colour: str) -> str:
-    """Black or white, whichever reads better on a colour (relative luminance of WCAG).
+    """Black or white, whichever reads better on a colour: at least 4.5:1 by the relative luminance of WCAG.
 
     >>> on("#332288"), on("#DDCC77")
-    ('white', '#1a1a1a')
+    ('white', 'black')
     """
     parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-    return "white" if luminance < 0.22 else INK
+    return "white" if luminance < 0.179 else "black"
 
 
 @contextmanager

@@ -45,7 +45,7 @@ def binding_timeline(binding: pd.DataFrame, periods: list[str], subtitle: str) -
     with drawing(WIDTH, 0.75 + 0.29 * len(stages)) as (figure, axes):
         for row, stage in enumerate(stages):
             for column, period in enumerate(periods):
-                _share_cell(axes, column, row, float(share.loc[stage, period]), STAGE_COLOURS.get(stage, "#777777"))
+                _share_cell(axes, column, row, float(share[period][stage]), STAGE_COLOURS.get(stage, "#777777"))
         _grid_axes(axes, periods, [STAGE_TITLES.get(s, s) for s in stages])
         svg = svg_text(figure)
     data = share.T.reset_index().melt("period", var_name="stage", value_name="share_of_rent")
@@ -290,10 +290,10 @@ def potentials(table: pd.DataFrame, periods: list[str], subtitle: str) -> Figure
             x, power, chips, where=chips >= power, color="#882255", alpha=0.18, linewidth=0, interpolate=True
         )
         axes.fill_between(
-            x, power, chips, where=chips < power, color="#117733", alpha=0.18, linewidth=0, interpolate=True
+            x, power, chips, where=chips < power, color="#332288", alpha=0.18, linewidth=0, interpolate=True
         )
-        axes.plot(x, chips, color="#117733", linewidth=2)
-        axes.plot(x, power, color="#882255", linewidth=2)
+        axes.plot(x, chips, color="#332288", linewidth=2)
+        axes.plot(x, power, color="#882255", linewidth=2, linestyle="--")
         axes.plot(x, t["built_mw"], color=INK, linewidth=1.2, linestyle=":")
         axes.set_ylabel("GW of fleet, planning watts")
         axes.set_ylim(bottom=0)
@@ -302,9 +302,9 @@ def potentials(table: pd.DataFrame, periods: list[str], subtitle: str) -> Figure
         period_ticks(axes, periods)
         _key(
             axes,
-            ("green: fleet if power were no limit", "#0b5a25"),
-            ("red: fleet if chips were no limit", "#882255"),
-            ("dotted: fleet in this run; shaded red: chips wait for power", INK),
+            ("solid: fleet if power were no limit", "#332288"),
+            ("dashed: fleet if chips were no limit", "#882255"),
+            ("dotted: fleet in this run; shaded: what waits for the scarcer of the two", INK),
         )
         svg = svg_text(figure)
     gap = float((chips - power).iloc[-1])

@@ -72,12 +72,18 @@ def overturning(c: Context, top: int = 3) -> list[str]:
 
 def _in_words(r: Any) -> str:
     unit = f" {r.input_unit}" if r.input_unit else ""
-    text = f"{in_sentence(r.title)} ({brief(r.low_input)} to {brief(r.high_input)}{unit}, base {brief(r.base_input)})"
+    low, high, base = (_input(v) for v in (r.low_input, r.high_input, r.base_input))
+    text = f"{in_sentence(r.title)} ({low} to {high}{unit}, base {base}, {r.kind})"
     if r.flips and pd.notna(r.flips_at):
         after = r.stage_low if r.stage_low != r.stage_base else r.stage_high
         return f"{text}: at {plain(r.flips_at)} the costliest stage becomes {stage_title(after)}"
     ends = sorted((r.energised_low, r.energised_high))
     return f"{text}: {plain(ends[0] / 1e6, 2)} to {plain(ends[1] / 1e6, 2)} million energised"
+
+
+def _input(value: float) -> str:
+    """A value of an input in a sentence: millions in words."""
+    return count(value) if abs(value) >= 999_500 else brief(value)
 
 
 def _overturn_table(table: pd.DataFrame, year: str) -> Table:

@@ -116,9 +116,34 @@ def prices_section(c: Context) -> Section:
     s.tables.append(
         _price_table(c, [r for r in rows if r[0] == now], f"Prices in {now}", folded=False, short="prices_now")
     )
+    if (contracts := _contract_table(c)) is not None:
+        s.tables.append(contracts)
     if len(c.periods) > 1:
         s.tables.append(_price_table(c, rows, "Prices in every period", folded=True, short="prices"))
     return s
+
+
+def _contract_table(c: Context) -> Table | None:
+    """Prices of shares held by contract: mean over the periods of a year in which they bind."""
+    held = c.binding[c.binding["kind"] == "contract"]
+    if held.empty:
+        return None
+    sums = held.groupby(["title", "unit", "year"], as_index=False).agg(
+        price=("price", "mean"), periods=("period", "count")
+    )
+    rows = [
+        [r.title, r.year, (f"{r.periods}", float(r.periods)), (plain(r.price), r.price), r.unit]
+        for r in records(sums.sort_values(["year", "price"], ascending=[True, False]))
+    ]
+    money_name = "USD" if c.has_money else str(c.answer["objective"]["unit"])
+    return Table.of(
+        "Prices of shares of a capacity held by contract",
+        ["Share", "Year", "#Periods in which it binds", f"#Mean price, {money_name}", "Per"],
+        rows,
+        note="What one more unit of the capacity would be worth in the hands of this holder while its greatest share is used "
+        "up. Mean over the periods in which it binds.",
+        short="contract_prices",
+    )
 
 
 def _money_table(rows: list[tuple[str, dict[str, Any]]]) -> pd.DataFrame:
@@ -132,14 +157,14 @@ def _money_table(rows: list[tuple[str, dict[str, Any]]]) -> pd.DataFrame:
 
 def _price_table(c: Context, rows: list[tuple[str, dict[str, Any]]], caption: str, folded: bool, short: str) -> Table:
     many = len({p for p, _ in rows}) > 1
-    heads = [*(["Period"] if many else []), "Limit", "#Use", "#Price, one period", "#Lasting price", "Per"]
+    heads = [*(["Period"] if many else []), "Limit", "#Price, one period", "#Lasting price", "Per"]
     if c.has_money:
         heads += ["#Per GPU-hour", "#Per million output tokens", "#Per task", "Reference"]
     heads += ["#+1 %: finished", "#+1 %: energised", "#+1 %: H100e", "Binds next, at a rise of"]
     note = (
         f"{_money_note(c)}Every price lies within 1 % of the gain of a little more and the loss of a little less "
         "unless its range is "
-        "printed below it. +1 %: change of the totals over the horizon after a re-solve with this limit 1 % higher "
+        "printed beside it. +1 %: change of the totals over the horizon after a re-solve with this limit 1 % higher "
         "in this period; it may "
         "be negative, because better products can displace a larger number of simpler ones. H100e: equivalents by "
         "dense BF16 arithmetic."
@@ -180,7 +205,6 @@ def _price_row(c: Context, period: str, b: dict[str, Any], many: bool) -> list[A
     row: list[Any] = [period] if many else []
     row += [
         b["title"],
-        (percent(b["utilisation"], 3), b["utilisation"]),
         (shown, price["native"]),
         (plain(price["lasting"]), price["lasting"]),
         price["unit"].removeprefix("USD/"),

@@ -168,12 +168,12 @@ def test_prices_equal_the_answer_and_scale_with_the_lasting_price(report: Report
     assert len(rows) == len(answers) > 5
     for row, (period, b) in zip(rows, answers, strict=True):
         assert row[0].text == period and row[1].text == b["title"]
-        assert row[3].value == pytest.approx(b["price"]["native"])
+        assert row[2].value == pytest.approx(b["price"]["native"])
         usd = b["price"]["usd_per_gpu_hour"]
         if usd is not None and b["stage"] != "power":
-            assert row[6].value == pytest.approx(usd)
+            assert row[5].value == pytest.approx(usd)
         if usd is not None and b["stage"] == "power":
-            assert row[6].value == pytest.approx(b["price"]["lasting_usd_per_gpu_hour"])
+            assert row[5].value == pytest.approx(b["price"]["lasting_usd_per_gpu_hour"])
 
 
 def test_binding_headline_names_the_stage_with_the_largest_rent(report: Report, small: Run) -> None:
