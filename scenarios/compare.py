@@ -193,11 +193,9 @@ class _Game:
     def _solve(self, players: frozenset[str]) -> Array:
         moved = "structure" in players
         worker = self.workers[moved]
-        base, other = (self.b, self.a) if moved else (self.a, self.b)
+        other = self.a if moved else self.b
         take = [p for g, paths in self.groups.items() if (g in players) != moved for p in paths]
-        worker.compiled.update({p: base.network.values[p] for p in sorted(worker._touched)})
-        worker._touched = set(take)
-        worker.compiled.update({p: other.network.values[p] for p in take})
+        worker._set({p: other.network.values[p] for p in take if p in other.network.values})
         problem = worker._solve()
         if problem:
             chosen = ", ".join(sorted(players)) or "none"

@@ -73,14 +73,19 @@ class Worker:
 
         self.study = study
         self.compiled: Compiled = Compiled(study.network)
-        self.compiled.solve(tidy=False)
-        self.extractor = Extractor(self.compiled, study.model)
-        self.nominal = Reading.of(self.compiled)
+        self._touched: set[str] = set()
+        self._bind()
         self.names = self.extractor.names if study.outputs is None else study.outputs
         self._pick = None if study.outputs is None else _positions(self.extractor.names, study.outputs)
-        self._entry_rows = self.compiled.engine.matrix.index
-        self._entry_columns = self.compiled.engine.column_of_entry
-        self._touched: set[str] = set()
+
+    def _bind(self) -> None:
+        """Find positions in the compiled programme and its nominal optimum; again after every new compile."""
+        self.compiled.solve(tidy=False)
+        self._engine = self.compiled.engine
+        self.extractor = Extractor(self.compiled, self.study.model)
+        self.nominal = Reading.of(self.compiled)
+        self._entry_rows = self._engine.matrix.index
+        self._entry_columns = self._engine.column_of_entry
 
     def evaluate(self, chunk: Chunk) -> ChunkResult:
         """Outputs of every draw of a chunk."""
@@ -91,12 +96,11 @@ class Worker:
         failed: dict[int, str] = {}
         for k in range(size):
             changes = {path: a[k if len(a) > 1 else 0] for path, a in arrays.items()}
-            self._set(changes)
-            control[k] = self.lagrangian()
-            problem = self._solve()
+            problem = self._try(changes)
             if problem:
                 failed[chunk.first + k] = problem
                 continue
+            control[k] = self._predicted
             read = self.extractor.read(Reading.of(self.compiled))
             values[k] = read if self._pick is None else self._pick @ read
         return ChunkResult(chunk.index, chunk.first, values, control, failed)
@@ -113,8 +117,7 @@ class Worker:
         for path in sorted(moved):
             held = chunk.replaced.get(path)
             array = np.atleast_2d(held) if held is not None else self.study.nodes[path].at(draw)
-            if not path.endswith((".lead_time", ".life")) or held is not None:
-                out[network_path(path)] = array
+            out[network_path(path)] = array
         return out
 
     def _set(self, changes: dict[str, Array]) -> None:
@@ -122,6 +125,19 @@ class Worker:
         back = {p: self.study.network.values[p] for p in self._touched - set(changes)}
         self.compiled.update({**back, **changes})
         self._touched = set(changes)
+        if self.compiled.engine is not self._engine:  # a lead time or life moved: the programme was compiled anew
+            self._bind()
+
+    def _try(self, changes: dict[str, Array]) -> str:
+        """Set the numbers of a draw and solve; returns what went wrong, empty where nothing did."""
+        from supply.optimizer.errors import SolveError
+
+        try:
+            self._set(changes)
+        except SolveError as exc:  # the case that was compiled anew has no optimum
+            return str(exc).splitlines()[0]
+        self._predicted = self.lagrangian()
+        return self._solve()
 
     def _solve(self) -> str:
         from supply.optimizer.engine import SIMPLEX_ROWS

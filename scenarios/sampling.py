@@ -28,8 +28,6 @@ __all__ = ["Factor", "correlated", "drivers_of", "factors", "rank_matrix", "rank
 
 #: Ranks stay inside, because 0 and 1 stand for the printed ends of a range.
 _EDGE = 1e-9
-#: Paths whose change alters the structure of the programme: they are kept at their value in draws.
-STRUCTURAL = (".lead_time", ".life", ".ramp_back", ".look_ahead")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +39,13 @@ class Factor:
 
 
 def drivers_of(resolved: Resolved) -> list[str]:
-    """All drivers of a scenario in name order, those of structural numbers alone left out."""
-    free = (d for path, drivers in resolved.uncertain.items() if not path.endswith(STRUCTURAL) for d in drivers)
+    """All drivers of a scenario in name order, those that only move lead times, lives and the like left out.
+
+    Such numbers decide which entries the programme has; a study that names them moves them, at the price of a compile.
+    """
+    from supply.optimizer.compiled import STRUCTURAL
+
+    free = (d for path, drivers in resolved.uncertain.items() if not STRUCTURAL.fullmatch(path) for d in drivers)
     return sorted(set(free))
 
 

@@ -137,3 +137,34 @@ def test_sampled_orders_still_add_up() -> None:
     parts, exact = shapley(game, players, 1)
     assert not exact and parts.sum() == pytest.approx(84)
     assert parts[0, 0] > parts[1:, 0].mean()
+
+
+def test_a_lead_time_is_moved_with_a_new_compile(tmp_path: Path) -> None:
+    from scenarios.sensitivity import sensitivity
+
+    case = tmp_path / "slow.yaml"
+    slow = "lead_time: {value: 1 quarter, range: [0 quarter, 2 quarter], kind: illustrative, note: test}"
+    case.write_text(CHAIN.read_text(encoding="utf-8").replace("lead_time: 1 quarter", slow, 1), encoding="utf-8")
+    found = sensitivity(case, "tornado", inputs=["processes.make_alpha.lead_time"], outputs=["energised:alpha@2026-Q1"])
+    (row,) = found.outputs["energised:alpha@2026-Q1"]
+    for end, quarters in (("low", "0 quarter"), ("high", "2 quarter")):
+        alone = run(case, [("processes.make_alpha.lead_time", quarters)], prices=False, costs=False)
+        assert row[end] == pytest.approx(alone.output("energised:alpha@2026-Q1"), abs=1e-3)
+    assert row["low"] > row["nominal"]
+
+
+def test_a_changed_lead_time_is_compared_rightly() -> None:
+    b = load_scenario(
+        CHAIN, [("processes.make_alpha.lead_time", "2 quarter"), ("costs.use", "{scale: 0.9}")], name="slow"
+    )
+    found = compare(CHAIN, b, outputs=["energised:*@2026"]).outputs["energised:*@2026"]
+    assert set(found["parts"]) == {"processes.make_alpha", "costs.use"}
+    assert found["second"] == pytest.approx(run(b, prices=False, costs=False).output("energised:*@2026"), rel=1e-6)
+    assert sum(found["parts"].values()) == pytest.approx(found["change"], rel=1e-9)
+
+
+def test_numbers_that_only_one_scenario_has_are_structure() -> None:
+    b = load_scenario(CHAIN, [("processes.make_alpha.ramp", 1.2), ("processes.make_alpha.floor", 50000)], name="ramped")
+    found = compare(CHAIN, b, outputs=["energised:*@2026"]).outputs["energised:*@2026"]
+    assert set(found["parts"]) == {"structure"}
+    assert found["second"] == pytest.approx(run(b, prices=False, costs=False).output("energised:*@2026"), rel=1e-6)
