@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["RollingDraws", "rolling_draws"]
 
+#: Numbers that decide which entries a programme has: kept at their value in draws.
+HELD = (".lead_time", ".life", ".ramp_back", ".look_ahead")
 Progress = Callable[[str], None]
 
 
@@ -141,12 +143,11 @@ def rolling_draws(resolved: Resolved, draws: int, seed: int = 0, progress: Progr
 
 
 def _arrays(resolved: Resolved, ranks: dict[str, Array], draws: int) -> dict[str, Array]:
-    from scenarios.sampling import STRUCTURAL
     from scenarios.structure import network_path
 
     draw = Draw(ranks, {})
     out = {}
     for path, drivers in resolved.uncertain.items():
-        if drivers & set(ranks) and not path.endswith(STRUCTURAL):
+        if drivers & set(ranks) and not path.endswith(HELD):
             out[network_path(path)] = resolved.nodes[path].at(draw)
     return out

@@ -13,9 +13,12 @@ import pandas as pd
 import pytest
 
 from scenarios.asof import AsOfError, StandIn, as_of_catalog, is_outcome, known_catalog
-from scenarios.backtest import ORIGINS, backtest, backtest_scenario, stand_ins_used, summarise
+from scenarios.backtest import ORIGINS, backtest, backtest_scenario, stand_ins_used
+from scenarios.backtest_causes import with_today
 from scenarios.backtest_draws import rolling_draws
 from scenarios.backtest_outcomes import GROUPS, history, naives, outcomes
+from scenarios.backtest_scores import summarise
+from scenarios.backtest_store import stored_backtest
 from scenarios.errors import ScenarioError
 from scenarios.load import load_scenario
 from scenarios.resolve import resolve
@@ -97,9 +100,10 @@ def test_a_backtest_reads_no_other_catalogue(monkeypatch: pytest.MonkeyPatch) ->
         if i not in facts.series_ids:
             assert (facts.point(i) if "@" in i else facts[i]).known_on < origin
     listed = stand_ins_used(resolved, made)
-    assert set(listed["basis"]) <= {"continued", "vintage", "then", "announced", "later", "inert"}
+    assert set(listed["basis"]) <= {"continued", "vintage", "then", "announced", "later", "inert", "scenario"}
     ours = {i.split("@")[0] for i in used if i in copy and (copy.point(i) if "@" in i else copy[i]).known_on >= origin}
     assert ours <= set(listed["id"]), "every input that was not known is listed"
+    assert "costs.hbm_use" in set(listed["id"]), "what the scenario file assumes is listed as well"
     assert resolved.network.regime.kind == "rolling"
     assert resolved.network.regime.look_ahead == 4
 
@@ -291,3 +295,36 @@ def test_a_stand_in_knows_its_fields() -> None:
 
     row = StandIn("a", "", 1.0, 0.5, 2.0, "count", "later", "why")
     assert vars_of(row)["basis"] == "later" and set(vars_of(row)) == set(StandIn.__slots__)
+
+
+def test_today_s_figures_of_one_stage_change_only_that_stage() -> None:
+    as_of, _ = as_of_catalog(date(2025, 1, 1))
+    swapped = with_today(as_of, "power")
+    changed = {n for n in as_of.series_ids if as_of.series(n).points != swapped.series(n).points}
+    assert changed == {f"ai_power_sites_{r}" for r in ("us", "china", "europe", "rest")}
+    every = with_today(as_of, "all")
+    assert {n.split("_")[0] for n in every.series_ids} == {n.split("_")[0] for n in as_of.series_ids}
+    assert not any("shipments" in n for n in every.series_ids)
+
+
+def test_the_shipped_scoreboard_is_whole_and_agrees_with_itself() -> None:
+    stored = stored_backtest()
+    scores = stored["scores"]
+    for origin, rows in scores.groupby("origin"):
+        again = summarise(rows).set_index(["span", "level"])
+        kept = stored["summary"][stored["summary"]["origin"] == origin].set_index(["span", "level"])
+        for column in ("scored", "coverage", "score", "score_last", "score_growth", "median_factor_error"):
+            assert kept[column].to_numpy() == pytest.approx(again.loc[kept.index, column].to_numpy(), rel=1e-3)
+    missed = scores[~scores["inside"]]
+    assert missed["reason"].notna().all() and scores[scores["inside"]]["reason"].isna().all()
+    assert set(stored["stand_ins"]["origin"]) == {d.isoformat() for d in DAYS}
+
+
+def test_a_wrong_origin_leaves_with_code_3() -> None:
+    from typer.testing import CliRunner
+
+    from reports.cli.app import app
+
+    for text, word in (("2023-01-01", "choose one of"), ("tomorrow", "is not a day")):
+        done = CliRunner().invoke(app, ["backtest", "--origin", text])
+        assert done.exit_code == 3 and word in done.output
