@@ -160,8 +160,7 @@ class Sku(Window):
     material: str = ""
     regions: tuple[str, ...] = ()
     kw_planning: Annotated[Value, Spec("power", None, 0.0)] | None = None
-    kw_energy: Annotated[Value, Spec("power", None, 0.0)] | None = None
-    purchase_price: Annotated[Value, Spec("money", None, 0.0)] | None = None
+    purchase_cost: Annotated[Value, Spec("money", None, 0.0)] | None = None
     survival: Annotated[Value, Spec("survival", 1.0, 0.0, 1.0)] | None = None
     value: Annotated[Value, Spec("usd_per_hour", None)] | None = None
     h100e: Annotated[Value, Spec("ratio", None, 0.0)] | None = None

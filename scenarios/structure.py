@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 
 import numpy as np
@@ -19,7 +18,6 @@ from supply import network as net
 __all__ = ["build_network", "horizon_of", "network_path"]
 
 _TAIL_QUARTERS = 12
-_PURCHASE = re.compile(r"(fleet\..+)\.purchase_price")
 
 
 def horizon_of(file: ScenarioFile) -> net.Horizon:
@@ -39,9 +37,8 @@ def horizon_of(file: ScenarioFile) -> net.Horizon:
 
 
 def network_path(path: str) -> str:
-    """Path of a number inside the network (a purchase price is a cost there)."""
-    found = _PURCHASE.fullmatch(path)
-    return f"{found[1]}.purchase_cost" if found else path
+    """Path of a number inside the network: numbers keep the path that they have in the file."""
+    return path
 
 
 def build_network(
