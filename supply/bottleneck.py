@@ -49,7 +49,10 @@ RIVALS = ("limit", "power", "contract_share_limit", "contract_greatest_limit", "
 
 @dataclass(frozen=True)
 class Binding:
-    """One binding row of one period; money in USD of the period (`objective: value`), else objective units."""
+    """One binding row of one period; money in USD of the period (`objective: value`), else objective units.
+
+    `shares`: contracts whose greatest share of the resource binds (the price holds them; the whole may have room left).
+    """
 
     resource: str
     title: str
@@ -69,6 +72,7 @@ class Binding:
     plus_1_percent: dict[str, float] | None = None
     next_resource: str | None = None
     next_at: float | None = None
+    shares: tuple[str, ...] = ()
 
     @property
     def is_range(self) -> bool:
@@ -128,19 +132,20 @@ def report(
     with Perturbed(solution) as perturbed:
         totals = Totals.of(solution)
         for rank, row in shown:
-            i = _row_of(solution, row.resource, int(row.t))
+            rows = solution.limit_rows(row.resource, int(row.t))
             unit = _unit(solution, row.resource, row.t)
             low = high = row.price
-            if ranges and solution.y[i] != 0:
+            if ranges and row.price != 0:
                 try:
-                    found = perturbed.price_range(i)
+                    found = perturbed.price_range(rows)
                     low, high = min(found.low * unit, row.price), max(found.high * unit, row.price)
                 except PriceError as error:
                     notes.append(f"{row.resource} in {row.period}: {error}")
                     low, high = np.nan, np.nan
-            gain = totals.gain(perturbed, [i]) if gains else None
-            following = next_binding(perturbed, i) if rank < next_for and row.price > 0 else (None, None)
-            bindings.append(_binding(row, low, high, gain, following))
+            gain = totals.gain(perturbed, [i for i, _ in rows]) if gains else None
+            following = next_binding(perturbed, rows) if rank < next_for and row.price > 0 else (None, None)
+            shares = tuple(solution.binding_shares(row.resource, int(row.t)))
+            bindings.append(_binding(row, low, high, gain, following, shares))
     if notes:
         raise PriceError("; ".join(notes))
     if len(solution.compiled.engine.matrix.integer):
@@ -152,11 +157,18 @@ def _report_of_plan(plan: Solution, period: str, options: dict[str, Any]) -> lis
     return report(plan, [period], **options).bindings
 
 
-def _binding(row: Any, low: float, high: float, gain: dict[str, float] | None, following: tuple[Any, Any]) -> Binding:
+def _binding(
+    row: Any,
+    low: float,
+    high: float,
+    gain: dict[str, float] | None,
+    following: tuple[Any, Any],
+    shares: tuple[str, ...],
+) -> Binding:
     return Binding(
         row.resource, row.title, row.stage, row.region, row.owner, row.unit, row.period, int(row.t),
         float(row.capacity), float(row.utilisation), float(row.price), float(low), float(high),
-        float(row.lasting_price), float(row.rent), gain, *following,
+        float(row.lasting_price), float(row.rent), gain, *following, shares,
     )  # fmt: skip
 
 
@@ -165,20 +177,15 @@ def _shown(solution: Solution, periods: set[str]) -> list[tuple[int, Any]]:
     table = solution.resources
     table = table[table.period.isin(periods) & (table.capacity > 0) & (table.used > 0)]
     power = table.resource.map(lambda r: solution.network.resources[r].is_power)
-    full = table.utilisation >= 1 - 1e-6
+    binds = (table.utilisation >= 1 - 1e-6) | (table.price > 0)  # a share may bind where the whole has room left
     # one-period prices of power jump: its weight is the mean price of the periods to come, or this one's where higher
     mean_later = table.lasting_price * table.capacity / (solution.network.horizon.length - table.t)
     worth = np.where(power, np.maximum(table.rent, mean_later), table.rent)
-    table = table.assign(worth=np.where(full, worth, 0.0))
+    table = table.assign(worth=np.where(binds, worth, 0.0))
     largest = table.groupby("t").worth.transform("max")
     table = table[(table.worth > RENT_SHARE * largest) & (table.worth > 0)]
     table = table.sort_values(["t", "worth"], ascending=[True, False])
     return [(rank, row) for _, group in table.groupby("t") for rank, row in enumerate(group.itertuples())]
-
-
-def _row_of(solution: Solution, resource: str, t: int) -> int:
-    name = "power" if solution.network.resources[resource].is_power else "limit"
-    return solution.structure.row[name, (resource, t)]
 
 
 def _unit(solution: Solution, resource: str, t: int) -> float:
@@ -220,35 +227,42 @@ class Totals:
         return {name: 0.0 if abs(v) < 1e-6 * perturbed.solution.flow else round(v, 6) for name, v in change.items()}
 
 
-def next_binding(perturbed: Perturbed, row: int, rounds: int = 4) -> tuple[str | None, float | None]:
+def next_binding(
+    perturbed: Perturbed, rows: list[tuple[int, float]], rounds: int = 4
+) -> tuple[str | None, float | None]:
     """Least relative rise of a limit at which its price falls below 5 %, and the resource whose rent rose most by then.
 
-    (None, None) where it still pays at four times the limit. The kink is sought where the tangents at both ends of the
-    interval meet (the optimum is concave in a limit), which is exact where there is one kink in between.
+    `rows`: `Solution.limit_rows`. (None, None) where it still pays at four times the limit. The kink is sought where
+    the tangents at both ends of the interval meet (the optimum is concave in a limit): exact where it is the only one.
     """
-    first, limit = float(perturbed.solution.y[row]), float(perturbed.upper[row])
-    below, above = (0.0, perturbed.objective, perturbed.solution.y), None
+    index = np.array([i for i, _ in rows])
+    limits_ = np.where(np.isfinite(perturbed.upper[index]), perturbed.upper[index], 0.0)
+
+    def slope(prices: Array) -> float:
+        return float(prices[index] @ limits_)
+
+    first = slope(perturbed.solution.y)
+    below, above = (0.0, perturbed.objective, first), None
     for step in GROWTH_STEPS:
-        objective, _, prices = perturbed.moved([row], 1 + step, chain=step > GROWTH_STEPS[0])
-        if prices[row] < GIVES_WAY * first:
-            above = (step, objective, prices)
+        objective, _, prices = perturbed.moved(index, 1 + step, chain=step > GROWTH_STEPS[0])
+        if slope(prices) < GIVES_WAY * first:
+            above = (step, objective, slope(prices), prices)
             break
-        below = (step, objective, prices)
+        below = (step, objective, slope(prices))
     if above is None:
         return None, None
     for _ in range(rounds):
-        slope_below, slope_above = below[2][row] * limit, above[2][row] * limit
-        kink = (above[1] - below[1] + slope_below * below[0] - slope_above * above[0]) / (slope_below - slope_above)
+        kink = (above[1] - below[1] + below[2] * below[0] - above[2] * above[0]) / (below[2] - above[2])
         kink = float(np.clip(kink, below[0], above[0]))
         if above[0] - kink <= 0.01 * above[0]:
-            above = (kink, above[1], above[2])
+            above = (kink, *above[1:])
             break
-        objective, _, prices = perturbed.moved([row], 1 + kink * (1 + 1e-6), chain=True)
-        if prices[row] < GIVES_WAY * first:
-            above = (kink, objective, prices)
+        objective, _, prices = perturbed.moved(index, 1 + kink * (1 + 1e-6), chain=True)
+        if slope(prices) < GIVES_WAY * first:
+            above = (kink, objective, slope(prices), prices)
         else:
-            below = (kink, objective, prices)
-    return _risen(perturbed, row, above[2]), above[0]
+            below = (kink, objective, slope(prices))
+    return _risen(perturbed, int(index[0]), above[3]), above[0]
 
 
 def _risen(perturbed: Perturbed, row: int, prices: Array) -> str | None:
@@ -275,14 +289,15 @@ def price_without(solution: Solution, resource: str, t: int, processes: Iterable
         raise ValueError(f"no such process: {', '.join(missing)}")
     closed = set(processes)
     engine = solution.compiled.engine
-    row = _row_of(solution, resource, t)
+    rows = solution.limit_rows(resource, t)
     with Perturbed(solution) as perturbed:
         lower, upper = engine.col_lower.copy(), engine.col_upper.copy()
         shut = upper.copy()
         shut[[j for j, (name, key) in enumerate(engine.matrix.columns) if name == "start" and key[0] in closed]] = 0.0
         try:
             engine.set_col_bounds(lower, shut)
-            _, _, prices = perturbed.moved([row])
+            _, _, prices = perturbed.moved([i for i, _ in rows])
         finally:
             engine.set_col_bounds(lower, upper)
-    return solution.price(resource, t), float(prices[row] * _unit(solution, resource, t))
+    without = sum(weight * prices[i] for i, weight in rows)
+    return solution.price(resource, t), float(without * _unit(solution, resource, t))

@@ -35,10 +35,8 @@ def outages(
     totals = Totals.of(solution)
     with Perturbed(solution) as perturbed:
         for r in names:
-            family = "power" if network.resources[r].is_power else "limit"
             for length in range(1, longest + 1):
-                hit = [solution.structure.row.get((family, (r, t))) for t in range(start, start + length)]
-                index = [i for i in hit if i is not None]
+                index = [i for t in range(start, start + length) for i, _ in solution.limit_rows(r, t)]
                 if not index:
                     continue
                 objective, x, _ = perturbed.moved(index, remaining)

@@ -63,7 +63,7 @@ class Perturbed:
         return float(self.engine.highs.getObjectiveValue())
 
     def moved(
-        self, rows: Iterable[int], factor: float = 1.0, add: float = 0.0, chain: bool = False
+        self, rows: Iterable[int], factor: float = 1.0, add: Array | float = 0.0, chain: bool = False
     ) -> tuple[float, Array, Array]:
         """Objective, primal values and row prices after `limit x factor + add` on some rows; -inf where infeasible.
 
@@ -71,9 +71,10 @@ class Perturbed:
         """
         index = np.fromiter(rows, dtype=np.int64)
         lower, upper = self.lower.copy(), self.upper.copy()
+        change = np.broadcast_to(np.asarray(add, dtype=float), len(index))
         for bound in (lower, upper):
-            finite = index[np.isfinite(bound[index])]
-            bound[finite] = bound[finite] * factor + add
+            finite = np.isfinite(bound[index])
+            bound[index[finite]] = bound[index[finite]] * factor + change[finite]
         return self._with(lower, upper, chain)
 
     def freed(self, rows: Iterable[int]) -> tuple[float, Array, Array]:
@@ -108,15 +109,20 @@ class Perturbed:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def price_range(self, row: int) -> PriceRange:
-        """Price of a row with its finite differences. Raises `PriceError` where the dual lies outside."""
-        price = float(self.solution.y[row])
+    def price_range(self, rows: list[tuple[int, float]]) -> PriceRange:
+        """Price of rows that move together (row, weight) with its finite differences.
+
+        The first row is the limit itself. Raises `PriceError` where the dual lies outside.
+        """
+        row = rows[0][0]
+        price = float(sum(weight * self.solution.y[i] for i, weight in rows))
         limit = self.upper[row] if np.isfinite(self.upper[row]) else self.lower[row]
-        low, high = self._differences(row, STEP * max(abs(float(limit)), 1e-6))
+        step = STEP * max(abs(float(limit)), 1e-6)
+        low, high = self._differences(rows, step)
         if high - low > WIDE * max(abs(price), abs(high)):
-            finer = self._differences(row, STEP / 2 * max(abs(float(limit)), 1e-6))
+            finer = self._differences(rows, step / 2)
             low, high = max(low, finer[0]), min(high, finer[1])
-        noise = 1e-6 * max(1.0, abs(price)) + NOISE * abs(self.objective) / (STEP * max(abs(float(limit)), 1e-6))
+        noise = 1e-6 * max(1.0, abs(price)) + NOISE * abs(self.objective) / step
         if not low - noise <= price <= high + noise:
             name, key = self.engine.matrix.rows[row]
             raise PriceError(
@@ -124,7 +130,8 @@ class Perturbed:
             )
         return PriceRange(price, min(low, price), max(high, price))
 
-    def _differences(self, row: int, h: float) -> tuple[float, float]:
-        up = self.moved([row], add=h)[0]
-        down = self.moved([row], add=-h)[0]
+    def _differences(self, rows: list[tuple[int, float]], h: float) -> tuple[float, float]:
+        index, weights = [i for i, _ in rows], np.array([weight for _, weight in rows])
+        up = self.moved(index, add=h * weights)[0]
+        down = self.moved(index, add=-h * weights)[0]
         return (up - self.objective) / h, (self.objective - down) / h

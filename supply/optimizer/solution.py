@@ -247,13 +247,34 @@ class Solution:
 
         return demand_steps(self)
 
-    def price(self, resource: str, t: int) -> float:
-        """Price of one more natural unit of a resource in period `t`, in money (or objective units) of that period."""
+    def limit_rows(self, resource: str, t: int) -> list[tuple[int, float]]:
+        """Rows that move with the capacity of a resource, with their weights: its own limit (1), and the greatest
+        shares that contracts give of it (the share). Empty where nothing uses the resource in period `t`.
+
+        Least shares are left out: what a take-or-pay contract charges is a fee, not the worth of capacity.
+        """
         name = "power" if self.network.resources[resource].is_power else "limit"
-        i = self.structure.row.get((name, (resource, t)))
-        if i is None:
-            return 0.0
-        return float(self.y[i] * self.worth / self.structure.natural[resource] / self.discount[t])
+        own = self.structure.row.get((name, (resource, t)))
+        rows = [] if own is None else [(own, 1.0)]
+        for k, contract in self.network.contracts.items():
+            share = self.structure.row.get(("contract_share_limit", (k, t)))
+            if contract.resource == resource and share is not None:
+                rows.append((share, float(self.values[f"contracts.{k}.greatest_share"][t])))
+        return rows
+
+    def price(self, resource: str, t: int) -> float:
+        """Price of one more natural unit of a resource in period `t`, in money (or objective units) of that period.
+
+        One more unit raises the limit and, in proportion, the greatest shares that contracts give of it.
+        """
+        total = sum(weight * self.y[i] for i, weight in self.limit_rows(resource, t))
+        return float(total * self.worth / self.structure.natural[resource] / self.discount[t])
+
+    def binding_shares(self, resource: str, t: int) -> list[str]:
+        """Contracts whose greatest share of a resource carries a price in period `t`, dearest first."""
+        names = self.compiled.engine.matrix.rows
+        found = [(float(self.y[i]) * w, names[i][1][0]) for i, w in self.limit_rows(resource, t)[1:]]
+        return [k for price, k in sorted(found, reverse=True) if price > 1e-9]
 
     def lasting_price(self, resource: str, t: int) -> float:
         """Price of capacity added from period `t` on: sum of later discounted prices, in money of period `t`."""

@@ -45,7 +45,7 @@ def test_every_dual_lies_between_its_finite_differences(seed: int) -> None:
     with Perturbed(solution) as perturbed:
         for i in rows:
             if solution.y[i] > 1e-6:
-                found = perturbed.price_range(i)
+                found = perturbed.price_range([(i, 1.0)])
                 assert found.low <= found.price <= found.high
                 tested += 1
     assert tested >= 3
@@ -57,7 +57,7 @@ def test_a_wrong_dual_is_an_error() -> None:
     i = int(np.argmax(np.where(limits_, solution.y, 0.0)))
     wrong = replace(solution, y=np.where(np.arange(len(solution.y)) == i, 1.1 * solution.y, solution.y))
     with Perturbed(wrong) as perturbed, pytest.raises(PriceError, match="outside its finite differences"):
-        perturbed.price_range(i)
+        perturbed.price_range([(i, 1.0)])
 
 
 def test_gain_of_one_percent_is_what_a_new_solve_gives() -> None:
@@ -168,6 +168,31 @@ def test_stranded_counts_finished_accelerators_that_power_keeps_waiting() -> Non
     # 20 in stock, 4 switched on at once, none in the second period, 4 in the third
     assert table.accelerators.tolist() == pytest.approx([16, 12, 8])
     assert table.mw.tolist() == pytest.approx([0.016, 0.012, 0.008])
+
+
+def test_a_share_that_binds_is_part_of_the_price_of_the_resource() -> None:
+    from supply.network import Contract
+
+    values: dict[str, Any] = {"resources.line.capacity": 10, "contracts.big.greatest_share": 0.6}
+    for p, price in (("a", 3.0), ("b", 1.0)):
+        values |= {f"processes.{p}.output.{p}": 1, f"processes.{p}.uses.line": 1, f"demand.{p}.price": price}
+    network = Network.build(
+        Horizon("2026-Q1", 1),
+        [Material("a"), Material("b")],
+        [Process(p, (p,), uses=("line",)) for p in "ab"],
+        [Resource("line")],
+        {**values, "demand.b.quantity": 1},
+        demand=[Demand("a"), Demand("b")],
+        contracts=[Contract("big", "line", ("a",))],
+    )
+    solution = optimize(network)
+    # 6 of a and 1 of b: the line has room, but one more unit of it gives 0.6 more to a, worth 3 each
+    assert solution.resources.utilisation.tolist() == pytest.approx([0.7])
+    (binding,) = report(solution).bindings
+    assert (binding.resource, binding.price, binding.shares) == ("line", pytest.approx(1.8), ("big",))
+    assert (binding.price_low, binding.price_high) == (pytest.approx(1.8), pytest.approx(1.8))
+    assert binding.plus_1_percent is not None
+    assert binding.plus_1_percent["finished"] == pytest.approx(0.06)
 
 
 def test_lumpy_report_says_that_prices_hold_given_the_plan() -> None:

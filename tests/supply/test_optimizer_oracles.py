@@ -346,3 +346,27 @@ def test_case_supply_exit_rate_vs_year() -> None:
     assert solution.objective == pytest.approx(978e3, rel=1e-3)
     assert 1 - solution.objective / 1e6 == pytest.approx(0.022, abs=1e-3)
     assert pytest.approx(0.329, abs=1e-3) == 93 / 70 - 1
+
+
+@settings(max_examples=12, deadline=None)
+@given(seed=st.integers(0, 500), which=st.integers(0, 30), factor=st.floats(0.3, 3.0))
+def test_optimum_is_monotone_and_concave_in_every_limit(seed: int, which: int, factor: float) -> None:
+    network = random_small(seed)
+    paths = sorted(p for p in network.values if p.endswith((".capacity", ".quantity")))
+    path = paths[which % len(paths)]
+    compiled = Compiled(network)
+    ends = [compiled.update({path: k * network.values[path]}).solve().objective_total for k in (1.0, factor)]
+    middle = compiled.update({path: (1 + factor) / 2 * network.values[path]}).solve().objective_total
+    slack = 1e-9 * (1 + abs(ends[0]))
+    assert (ends[1] - ends[0]) * (factor - 1) >= -slack
+    assert middle >= sum(ends) / 2 - slack
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_answer_does_not_depend_on_the_units_inside(seed: int) -> None:
+    from supply.optimizer.parameters import Scale
+
+    network = random_industry(skus=2, periods=5, tail=2, seed=seed)
+    one, thousand = (Compiled(network, scale).solve() for scale in (Scale(1.0, 1.0), Scale(1000.0, 1000.0)))
+    assert one.objective_total == pytest.approx(thousand.objective_total, rel=1e-7)
+    assert one.lasting_price("power0", 0) == pytest.approx(thousand.lasting_price("power0", 0), rel=1e-5, abs=1e-6)
