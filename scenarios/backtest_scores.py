@@ -50,7 +50,7 @@ def _interval(values: Array) -> Interval:
 
 
 def group_scores(origin: date, resolved: Resolved, drawn: RollingDraws, seed: int, cat: Catalog | None) -> pd.DataFrame:
-    """One row a group and quarter or year: outcome, forecast, naive forecasts, interval scores over the group's scale."""
+    """One row a group and quarter or year: outcome, forecast, naive forecasts, scores over the scale of the group."""
     horizon = resolved.horizon
     labels = horizon.labels()[: horizon.periods]
     simple = naives(origin, horizon.periods, cat)
