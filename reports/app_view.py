@@ -173,8 +173,8 @@ def footing(preview: Preview) -> str:
         else ""
     )
     return (
-        f"<div class='w2t'><h2>About this scenario</h2><p class='w2t-note'>{note}</p><p class='w2t-note'>Every number "
-        f"is conditional: the best plan under these limits with the whole horizon known, not a forecast.{rolling} Costs "
-        "follow the scarcity of racks and power after a sale; owner costs, engine rates and task profiles come from "
-        "dated facts and do not move with the sliders.</p></div>"
+        f"<div class='w2t'><h2>About this scenario</h2><p class='w2t-note'>{note}</p><p class='w2t-note'>Every "
+        "number is conditional: the best plan under these limits with the whole horizon known, not a forecast."
+        f"{rolling} Costs follow the scarcity of racks and power after a sale; owner costs, engine rates and task "
+        "profiles come from dated facts and do not move with the sliders.</p></div>"
     )
