@@ -272,8 +272,11 @@ def _risen(perturbed: Perturbed, row: int, prices: Array) -> str | None:
     size = np.abs(np.where(np.isfinite(perturbed.upper), perturbed.upper, 0.0))
     rise = (prices - perturbed.solution.y) * size
     by_name: dict[str, float] = {}
+    contracts = perturbed.solution.network.contracts
     for i in rivals:
-        by_name[names[i][1][0]] = by_name.get(names[i][1][0], 0.0) + float(rise[i])
+        name, subject = names[i][0], names[i][1][0]
+        subject = contracts[subject].resource if name.startswith("contract_") else subject
+        by_name[subject] = by_name.get(subject, 0.0) + float(rise[i])
     risen = {name: amount for name, amount in by_name.items() if amount > 1e-9}
     others = {name: amount for name, amount in risen.items() if name != names[row][1][0]} or risen
     return max(others, key=lambda name: others[name]) if others else None

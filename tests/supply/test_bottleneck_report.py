@@ -220,3 +220,15 @@ def test_lumpy_report_says_that_prices_hold_given_the_plan() -> None:
     assert "given the plan" in found.notes[0]
     assert [b.price for b in found.bindings] == pytest.approx([1, 1, 1])
     assert all(np.isfinite([b.price_low, b.price_high]).all() for b in found.bindings)
+
+
+def test_price_map_gives_the_same_prices_at_once() -> None:
+    from supply.optimizer.price_map import PriceMap
+
+    compiled = Compiled(random_industry(skus=3, periods=6, tail=2))
+    solution = compiled.solve()
+    found = PriceMap(compiled)(solution.y, solution.values) / solution.discount
+    for k, r in enumerate(compiled.network.resources):
+        expected = [solution.price(r, t) for t in range(compiled.network.horizon.length)]
+        assert found[k].tolist() == pytest.approx(expected, rel=1e-12, abs=1e-12)
+    assert (found > 0).sum() > 5
