@@ -118,7 +118,7 @@ def count(value: float, digits: int = 3) -> str:
         return f"{plain(value / 1e3, digits)} thousand"
     if size >= 10_000:
         return plain(value, max(digits, 5))
-    return f"{value:,.0f}" if size >= 100 else plain(value, digits)
+    return f"{value:,.0f}" if size >= 10 else plain(value, digits)
 
 
 def money(value: float, digits: int = 3) -> str:

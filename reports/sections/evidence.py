@@ -11,12 +11,13 @@ from reports.context import Context
 from reports.figures import econ
 from reports.sections.limits import scope
 from reports.tables import records
-from reports.wording import brief, count, in_sentence, percent, plain, stage_title
+from reports.wording import brief, count, in_sentence, listing, percent, plain, stage_title
 
 __all__ = ["accuracy_section", "others_section", "overturn_section", "overturning"]
 
 _GROUPS = {"nvidia": "NVIDIA", "amd": "AMD", "google": "Google TPU", "aws": "AWS Trainium"}
 _SCHEMES = {"pair": "model and accelerator", "hardware": "accelerator", "family": "hardware family"}
+_METRICS = {"tpot": "time per output token", "ttft": "time to first token"}
 _SLICES = {
     "closed/tpot": "Served, time per output token", "closed/ttft": "Served, time to first token",
     "closed/ttft at most 10x unloaded": "Served, first token, moderate load", "fixed/prefill": "Fixed batch, prefill",
@@ -100,7 +101,7 @@ def _overturn_table(table: pd.DataFrame, year: str) -> Table:
                 str(r.input_unit) or "-",
                 _million(r.energised_low),
                 _million(r.energised_high),
-                f"{stage_title(r.stage_low)} / {stage_title(r.stage_high)}",
+                _stages(r),
                 _flip(r),
             ]
         )
@@ -115,7 +116,7 @@ def _overturn_table(table: pd.DataFrame, year: str) -> Table:
             "Unit",
             "#Million energised at low",
             "#at high",
-            "Costliest stage at low / high",
+            "Costliest stage",
             "Changes it at",
         ],
         rows,
@@ -124,6 +125,11 @@ def _overturn_table(table: pd.DataFrame, year: str) -> Table:
         folded=len(rows) > 20,
         short="weak_inputs",
     )
+
+
+def _stages(r: Any) -> str:
+    ends = [(stage_title(s), end) for s, end in ((r.stage_low, "low"), (r.stage_high, "high")) if s != r.stage_base]
+    return listing([f"{s} at {end}" for s, end in ends]) or "unchanged"
 
 
 def _million(value: float) -> tuple[str, float | None]:
@@ -248,13 +254,20 @@ def accuracy_section(c: Context) -> Section:
     return s
 
 
+def _slice(name: str) -> str:
+    """What was asked, in words."""
+    head, _, what = name.partition("/")
+    words = f"{head}, {_METRICS.get(what, what)}".replace("_", " ")
+    return _SLICES.get(name, f"{words[:1].upper()}{words[1:]}")
+
+
 def _accuracy(table: pd.DataFrame) -> Table:
     rows = []
     for r in records(table):
         roof = ("-", None) if pd.isna(r.roofline_mape) else (f"{r.roofline_mape:.0f}", r.roofline_mape)
         rows.append(
             [
-                _SLICES.get(r.slice, r.slice.replace("/", ", ").replace("_", " ")),
+                _slice(r.slice),
                 _SCHEMES.get(r.left_out, r.left_out),
                 (f"{r.rows}", float(r.rows)),
                 (f"{r.mape:.0f}", r.mape),

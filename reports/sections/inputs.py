@@ -9,7 +9,7 @@ import pandas as pd
 
 from reports.blocks import Cell, Link, Section, Table
 from reports.context import Context
-from reports.wording import plain
+from reports.wording import brief, plain
 
 __all__ = ["inputs_section", "method_section", "repeat_section"]
 
@@ -37,54 +37,56 @@ def inputs_section(c: Context) -> Section:
 def _inputs(c: Context) -> Table:
     held = c.run.inputs
     rows = [_input_row(c, str(path), group) for path, group in held.groupby("path", sort=True)]
+    first, last = c.periods[0], c.periods[-1]
     return Table.of(
         "Inputs of the model",
-        [
-            "Input",
-            "First period",
-            "#Value",
-            "Range",
-            "Last period",
-            "#Value",
-            "Range",
-            "Unit",
-            "Kind",
-            "Facts",
-            "Reason or note",
-        ],
+        ["Input", f"#{first}", "#Range", f"#{last}", "#Range", "Unit", "Kind", "Source", "Known on", "Reason or note"],
         rows,
-        note="One row a number that changes linearly or in steps between the shown ends; the run folder "
-        "holds every period. An asterisk marks an illustrative input.",
+        note="One row a number, at the first and the last period; the run folder holds every period. An asterisk marks "
+        "an illustrative input. Source: the newest of the facts that it rests on, and how many there are.",
         folded=True,
         short="inputs",
     )
 
 
 def _input_row(c: Context, path: str, group: pd.DataFrame) -> list[Any]:
-    shown_rows = group[group["period"] <= c.periods[-1]]
-    first, last = shown_rows.iloc[0], shown_rows.iloc[-1]
+    shown = group[group["period"] <= c.periods[-1]]
+    first, last = shown.iloc[0], shown.iloc[-1]
     weak = bool((group["kind"] == "illustrative").any())
-    facts = list(dict.fromkeys(f.partition("@")[0] for ids in group["fact_ids"] for f in str(ids).split()))
-    shown = ", ".join(facts[:3]) + (f" and {len(facts) - 3} more" if len(facts) > 3 else "")
-    kinds = ", ".join(dict.fromkeys(group["kind"]))
-    again = last["period"] != first["period"]
+    ids = list(dict.fromkeys(f for text in group["fact_ids"] for f in str(text).split()))
+    same = last["value"] == first["value"] and _range(last) == _range(first)
+    source, known = _newest(c, ids)
     return [
         Cell(path, mark=weak),
-        first["period"],
-        (plain(first["value"], 4), first["value"]),
+        (brief(first["value"], 4), first["value"]),
         _range(first),
-        last["period"] if again else "same",
-        (plain(last["value"], 4), last["value"]) if again else ("", None),
-        _range(last) if again else "",
+        ("same" if same else brief(last["value"], 4), last["value"]),
+        "" if same else _range(last),
         first["unit"],
-        kinds,
-        shown,
+        ", ".join(dict.fromkeys(group["kind"])),
+        source,
+        known,
         str(first["note"]),
     ]
 
 
+def _newest(c: Context, ids: list[str]) -> tuple[Any, str]:
+    """Source and date of the newest fact of an input, with the number of facts."""
+    held = [(f, c.facts[f]) for f in ids if f in c.facts]
+    if not held:
+        return "", ""
+    name, fact = max(held, key=lambda pair: str(pair[1]["known_on"]))
+    text = _cut(name.partition("@")[0] if fact.get("basis") else str(fact["source"]), 60)
+    words = text if len(held) == 1 else f"{text} ({len(held)} facts)"
+    return Link(words, str(fact.get("url") or "")), _known(c, fact)
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
 def _range(row: Any) -> str:
-    return "" if pd.isna(row["low"]) else f"{plain(row['low'])} to {plain(row['high'])}"
+    return "" if pd.isna(row["low"]) else f"{brief(row['low'])} to {brief(row['high'])}"
 
 
 def _facts(c: Context) -> Table:
@@ -93,7 +95,7 @@ def _facts(c: Context) -> Table:
         value = f["value"]
         number = (plain(value, 4), value) if isinstance(value, float | int) else str(value)
         source = str(f["source"])
-        text = source if len(source) <= _SOURCE_WIDTH else f"{source[: _SOURCE_WIDTH - 1]}…"
+        text = _cut(source, _SOURCE_WIDTH)
         basis = f.get("basis")
         cell = (
             Link(text, str(f.get("url") or ""))

@@ -140,8 +140,8 @@ def _contract_table(c: Context) -> Table | None:
         "Prices of shares of a capacity held by contract",
         ["Share", "Year", "#Periods in which it binds", f"#Mean price, {money_name}", "Per"],
         rows,
-        note="What one more unit of the capacity would be worth in the hands of this holder while its greatest share is used "
-        "up. Mean over the periods in which it binds.",
+        note="What one more unit of the capacity would be worth in the hands of this holder while its greatest share "
+        "is used up. Mean over the periods in which it binds.",
         short="contract_prices",
     )
 
