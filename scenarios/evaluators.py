@@ -7,6 +7,9 @@ numbers do not depend on its neighbours or on how many workers there are.
 
 from __future__ import annotations
 
+import os
+import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -218,7 +221,15 @@ _WORKER: Worker | None = None
 
 def _start(study: Study) -> None:
     global _WORKER
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     _WORKER = Worker(study)
+
+
+def _end_with(parent: int) -> None:
+    """End this worker when the process that started it was killed: nobody else would."""
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(1)
 
 
 def _evaluate(chunk: Chunk) -> ChunkResult:
