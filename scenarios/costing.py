@@ -250,10 +250,6 @@ def fill_cost_tables(model: CostModel, rents: Array, models: list[Any], tasks: l
         )
         for k, (sku, region, period, _) in enumerate(model.rows)
     ]
-    try:
-        tables = cost_tables(choices, models, tasks)
-    except ImportError as problem:  # the per-token engine is not built yet
-        model.problems.append({"reason": str(problem)})
-        return
+    tables = cost_tables(choices, models, tasks)
     model.costs, model.tasks = tables.costs, tables.tasks
     model.problems += [p for p in tables.problems if p not in model.problems]
