@@ -60,7 +60,9 @@ class Compiled:
         self.warnings = [str(problem) for problem in require_consistent(network)] if check else []
         self.given = network
         self.solver = solver
+        self.changed: set[str] = set()
         self._compile(network, scale or Scale.of(network))
+        self.original = dict(self.network.values)
 
     def _compile(self, network: Network, scale: Scale) -> None:
         self.network = with_opening(network)
@@ -69,8 +71,6 @@ class Compiled:
         self.context = formulate(self.network, scale)
         self._refuse_giants()
         self.theta = self.context.table.theta()
-        self.nominal_theta = self.theta.copy()
-        self.changed: set[str] = set()
         self.engine = Engine(compile_matrix(self.context), self.theta, self.solver)
         self.structure = Structure.of(self.context, self.engine.matrix)
         self.context.model = None  # the Pyomo model is large and no longer needed
@@ -99,6 +99,7 @@ class Compiled:
         length = self.network.horizon.length
         arrays = {path: spread(path, value, length) for path, value in changes.items()}
         if any(self._structural(path, array) for path, array in arrays.items()):
+            self.changed |= set(arrays)
             current = dict(self.context.table.values.numbers)
             self._compile(self.given.with_values({**current, **arrays}), self.scale)
             return self
@@ -115,8 +116,13 @@ class Compiled:
 
     def reset(self) -> Compiled:
         """Back to the numbers of the network that was compiled."""
-        numbers = self.network.values
-        return self.update({path: numbers[path] for path in sorted(self.changed)})
+        changed, self.changed = sorted(self.changed), set()
+        if any(path not in self.original for path in changed):
+            self._compile(self.given, self.scale)
+        else:
+            self.update({path: self.original[path] for path in changed})
+            self.changed = set()
+        return self
 
     @property
     def values(self) -> Mapping[str, Array]:

@@ -204,8 +204,21 @@ def test_edited_matrix_equals_a_fresh_compile_entry_by_entry(which: int, seed: i
 def test_change_of_a_lead_time_compiles_again_and_agrees_with_a_new_model() -> None:
     network = random_industry(skus=2, periods=6, tail=2)
     change = {"processes.die0.lead_time": np.full(network.horizon.length, 2.4)}
-    edited = Compiled(network).update(change).solve().objective_total
+    compiled = Compiled(network)
+    nominal = compiled.solve().objective_total
+    edited = compiled.update(change).solve().objective_total
     assert edited == pytest.approx(Compiled(network.with_values(change)).solve().objective_total, rel=1e-9)
+    assert edited != pytest.approx(nominal, rel=1e-6)
+    assert compiled.reset().solve().objective_total == pytest.approx(nominal, rel=1e-9)
+
+
+def test_a_number_that_was_not_there_may_be_added_and_taken_back() -> None:
+    compiled = Compiled(random_small(4))
+    nominal = compiled.solve().objective_total
+    once = {f"processes.{p}.{what}": 0.0 for p in compiled.network.processes for what in ("ramp", "floor")}
+    limited = compiled.update(once).solve()  # starts in the first period only
+    assert limited.objective_total < nominal
+    assert compiled.reset().solve().objective_total == pytest.approx(nominal, rel=1e-9)
 
 
 def test_updates_do_not_depend_on_their_order_and_reset_restores() -> None:
