@@ -42,6 +42,8 @@ SUSPECT: tuple[tuple[str, frozenset[str]], ...] = (
     ("sequence limit below the concurrency", _ids("ifx", (1012, 1012), (1014, 1014), (1016, 1016))),
     ("first-token time of seconds at a few users", _ids("ifx", (1160, 1160), (1416, 1416), (1420, 1420), (1424, 1424))),
     ("the batch did not fit, so only part of it was prefilled", _ids("spl", (105, 105), (219, 219))),
+    ("rate printed with one digit, 0.01 GB/s", _ids("ker", (1020, 1020))),
+    ("first call, compilation included: 24 and 50 times the roofline", _ids("silicon_points", (54, 54), (129, 129))),
 )
 #: Rows out of the range above that belong to a sound build.
 _SOUND_FRAMEWORKS = ("SGLang", "vLLM")
@@ -130,7 +132,8 @@ def kernel_measurements() -> tuple[Measurement, ...]:
                 continue
             value = float(row.get("value") or row.get("latency_ms") or "nan")
             if math.isfinite(value) and value > 0:
-                out.append(Measurement(row["id"], name, case, case.metric, value, ""))
+                reason = suspect_reason(row["id"], row)
+                out.append(Measurement(row["id"], name, case, case.metric, value, reason))
     return tuple(out)
 
 

@@ -43,7 +43,7 @@ SERVING_SPECS: tuple[Spec, ...] = (
     Spec("expert_rows_floor", 60.0, 0.4, {}, "row", "the same an expert"),
     Spec("layer_us", 50.0, 0.3, {"framework": 0.3, "era": 0.8}, "us", "launch and gaps a layer"),
     Spec("moe_layer_us", 17.0, 0.5, {}, "us", "more for a layer with experts"),
-    Spec("linear_layer_share", 0.6, 0.4, {}, "share", "layer time of linear attention"),
+    Spec("linear_layer_share", 1.0, 0.3, {}, "share", "layer time of linear attention, which runs as many kernels"),
     Spec("step_ms", 0.3, 0.5, {"framework": 0.4}, "ms", "scheduler and sampling a step"),
     Spec("sequence_us", 9.0, 0.5, {"framework": 0.3}, "us", "host work a running sequence"),
     Spec("skew", 0.75, 0.2, {}, "exponent", "uneven routing"),
