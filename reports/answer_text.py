@@ -6,13 +6,14 @@ import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from reports.context import REFERENCE_TASK, Context, StageSpan
+from reports.context import REFERENCE_TASK, Context
 from reports.tables import records
 from reports.wording import (
     band,
     count,
     digits_for,
     in_sentence,
+    leader_since,
     listing,
     money,
     percent,
@@ -76,10 +77,9 @@ def terminal_lines(run: Run, width: int = WIDTH) -> list[str]:
 
 def what_binds(c: Context) -> str:
     """The costliest stage over time, and who carries it this year."""
-    spans = [s for s in c.stage_spans if s.stage]
-    if not spans:
+    if not any(s.stage for s in c.stage_spans):
         return "no limit has a price: demand, not supply, sets the volume."
-    text = spans_in_words(spans, c.periods[-1])
+    text = stages_in_words(c.leaders, c.periods)
     shares = c.stage_shares(c.this_year)
     if len(c.periods) > 1 and len(shares):
         first = shares.index[0]
@@ -101,20 +101,40 @@ def _others(c: Context, shares: pd.Series[float]) -> str:
     )
 
 
-def spans_in_words(spans: list[StageSpan], end: str) -> str:
-    """The last stage first, then the earlier ones with their times.
+def stages_in_words(leaders: list[str], periods: list[str]) -> str:
+    """The stage that leads now and since when, its breaks, and the earlier ones with their times.
 
-    >>> spans_in_words([StageSpan("hbm", "2024-Q1", "2024-Q2"), StageSpan("power", "2024-Q3", "2025-Q4")], "2025-Q4")
-    'Energised power from 2024-Q3 on; before it HBM memory (2024-Q1 to 2024-Q2).'
+    >>> stages_in_words(["hbm", "power", "packaging", "power"], ["2024-Q1", "2024-Q2", "2024-Q3", "2024-Q4"])
+    'Energised power from 2024-Q2 on, except advanced packaging in 2024-Q3; before it HBM memory (2024-Q1).'
     """
-    last = spans[-1]
-    name = stage_title(last.stage)
-    text = f"{name[0].upper()}{name[1:]} {span_words(last.first, last.last, end)}"
+    end = max(k for k, stage in enumerate(leaders) if stage)
+    start, breaks = leader_since(leaders[: end + 1])
+    name = stage_title(leaders[end])
+    text = f"{name[0].upper()}{name[1:]} {span_words(periods[start], periods[end], periods[-1])}"
+    if breaks:
+        text += f", except {listing([f'{_stage(leaders[k])} in {periods[k]}' for k in breaks])}"
     before: dict[str, list[str]] = {}
-    for s in spans[:-1]:
-        before.setdefault(s.stage, []).append(s.first if s.first == s.last else f"{s.first} to {s.last}")
+    for stage, first, last in _runs(leaders[:start]):
+        if stage:
+            times = periods[first] if first == last else f"{periods[first]} to {periods[last]}"
+            before.setdefault(stage, []).append(times)
     words = [f"{stage_title(stage)} ({', '.join(times)})" for stage, times in before.items()]
     return text + (f"; before it {listing(words)}." if words else ".")
+
+
+def _stage(name: str) -> str:
+    return stage_title(name) if name else "nothing"
+
+
+def _runs(leaders: list[str]) -> list[tuple[str, int, int]]:
+    """Equal neighbours: value, first and last place."""
+    out: list[tuple[str, int, int]] = []
+    for k, stage in enumerate(leaders):
+        if out and out[-1][0] == stage:
+            out[-1] = (stage, out[-1][1], k)
+        else:
+            out.append((stage, k, k))
+    return out
 
 
 def volume_words(c: Context) -> str:

@@ -183,6 +183,11 @@ class Context:
                 spans.append(StageSpan(stage, period, period))
         return spans
 
+    @property
+    def leaders(self) -> list[str]:
+        """The stage with the largest rent in each period, empty where nothing has a price."""
+        return [s.stage for p in self.periods for s in self.stage_spans if s.first <= p <= s.last]
+
     def stage_shares(self, year: str) -> pd.Series[float]:
         """Share of the year's scarcity rent by stage, largest first."""
         rent = self.binding[self.binding["year"] == year].groupby("stage")["rent"].sum().sort_values(ascending=False)

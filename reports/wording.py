@@ -10,6 +10,7 @@ __all__ = [
     "count",
     "digits_for",
     "in_sentence",
+    "leader_since",
     "listing",
     "money",
     "percent",
@@ -152,12 +153,12 @@ def band(low: float, high: float, digits: int = 2) -> str:
 
 
 def percent(fraction: float, digits: int = 2) -> str:
-    """A share as percent.
+    r"""A share as percent, number and sign kept on one line.
 
     >>> percent(0.876), percent(0.004)
-    ('88 %', '0.40 %')
+    ('88\xa0%', '0.40\xa0%')
     """
-    return f"{plain(100 * fraction, digits)} %"
+    return f"{plain(100 * fraction, digits)}\N{NO-BREAK SPACE}%"
 
 
 def listing(words: list[str]) -> str:
@@ -167,6 +168,30 @@ def listing(words: list[str]) -> str:
     ('a', 'a, b and c')
     """
     return words[0] if len(words) == 1 else ", ".join(words[:-1]) + f" and {words[-1]}" if words else ""
+
+
+def leader_since(leaders: list[str], gap: int = 2) -> tuple[int, list[int]]:
+    """Where the last leader's time starts, short breaks allowed, and the places of the breaks.
+
+    A break is at most `gap` places of another leader (or none) with the last leader on both sides.
+
+    >>> leader_since(["a", "b", "b", "a", "b"])
+    (1, [3])
+    """
+    last = leaders[-1]
+    start, breaks, k = len(leaders) - 1, [], len(leaders) - 1
+    while k >= 0:
+        if leaders[k] == last:
+            start, k = k, k - 1
+            continue
+        run = k
+        while run >= 0 and leaders[run] != last:
+            run -= 1
+        if run < 0 or k - run > gap:
+            break
+        breaks += list(range(run + 1, k + 1))
+        k = run
+    return start, sorted(breaks)
 
 
 def span_words(first: str, last: str, end: str) -> str:

@@ -18,7 +18,7 @@ from reports.figures.style import (
     period_ticks,
     svg_text,
 )
-from reports.wording import count
+from reports.wording import count, leader_since
 
 __all__ = [
     "accelerator_stack",
@@ -91,13 +91,13 @@ def _timeline_headline(share: pd.DataFrame, periods: list[str]) -> str:
     leaders = [f"{share[p].idxmax()}" if share[p].max() > SEEN else "" for p in periods]
     if not any(leaders):
         return "Nothing binds"
-    last = next(s for s in reversed(leaders) if s)
-    start = len(leaders)
-    while start and leaders[start - 1] in (last, ""):
-        start -= 1
-    name = STAGE_TITLES.get(last, last)
-    if start == 0:
+    end = max(k for k, s in enumerate(leaders) if s)
+    start, breaks = leader_since(leaders[: end + 1])
+    name = STAGE_TITLES.get(leaders[end], leaders[end])
+    if start == 0 and not breaks:
         return f"{name} is the costliest limit throughout"
+    if breaks:
+        return f"{name} is the costliest limit from {periods[start]}, with breaks"
     before = STAGE_TITLES.get(leaders[start - 1], leaders[start - 1])
     return f"{name} is the costliest limit from {periods[start]}, before it {before}"
 
