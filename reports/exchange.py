@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reports.context import Context
+from reports.figures.style import STAGE_TITLES
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -95,7 +96,7 @@ def iamc_table(run: Run) -> pd.DataFrame:
 
 def _labels(c: Context, rows: pd.DataFrame) -> dict[str, str]:
     """Title of each id; where two ids share one, the id stands behind it."""
-    ids = {str(i) for column in ("subject", "sku", "model", "stage", "region") for i in rows[column].unique()}
+    ids = {str(i) for column in ("subject", "sku", "model", "region") for i in rows[column].unique()}
     titles = {i: c.title(i).replace("|", "/") for i in sorted(ids)}
     shared = {t for t in titles.values() if list(titles.values()).count(t) > 1}
     return {i: f"{t} ({i})" if t in shared else t for i, t in titles.items()}
@@ -103,8 +104,9 @@ def _labels(c: Context, rows: pd.DataFrame) -> dict[str, str]:
 
 def _variable(row: Mapping[Hashable, Any], label: Mapping[str, str]) -> str:
     head, parts = _VARIABLES[row["quantity"]]
-    task = str(row["subject"]).split("/", maxsplit=1)[0]
-    names = [task if part == "task" else label[str(row[part])] for part in parts]
+    stage, task = str(row["stage"]), str(row["subject"]).split("/", maxsplit=1)[0]
+    own = {"stage": STAGE_TITLES.get(stage, stage), "task": task}
+    names = [own[part] if part in own else label[str(row[part])] for part in parts]
     return "|".join([head, *(n for n in names if n)])
 
 
