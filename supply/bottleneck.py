@@ -228,12 +228,12 @@ class Totals:
 
 
 def next_binding(
-    perturbed: Perturbed, rows: list[tuple[int, float]], rounds: int = 4
+    perturbed: Perturbed, rows: list[tuple[int, float]], rounds: int = 7
 ) -> tuple[str | None, float | None]:
     """Least relative rise of a limit at which its price falls below 5 %, and the resource whose rent rose most by then.
 
-    `rows`: `Solution.limit_rows`. (None, None) where it still pays at four times the limit. The kink is sought where
-    the tangents at both ends of the interval meet (the optimum is concave in a limit): exact where it is the only one.
+    `rows`: `Solution.limit_rows`. (None, None) where it still pays at four times the limit. The rise is sought by
+    turns where the tangents at both ends meet (exact for a single kink: the optimum is concave) and in the middle.
     """
     index = np.array([i for i, _ in rows])
     limits_ = np.where(np.isfinite(perturbed.upper[index]), perturbed.upper[index], 0.0)
@@ -251,17 +251,18 @@ def next_binding(
         below = (step, objective, slope(prices))
     if above is None:
         return None, None
-    for _ in range(rounds):
-        kink = (above[1] - below[1] + below[2] * below[0] - above[2] * above[0]) / (below[2] - above[2])
-        kink = float(np.clip(kink, below[0], above[0]))
-        if above[0] - kink <= 0.01 * above[0]:
-            above = (kink, *above[1:])
+    for turn in range(rounds):
+        if above[0] - below[0] <= 0.02 * above[0]:
             break
-        objective, _, prices = perturbed.moved(index, 1 + kink * (1 + 1e-6), chain=True)
+        rise = (below[0] + above[0]) / 2
+        if turn % 2 == 0:
+            kink = (above[1] - below[1] + below[2] * below[0] - above[2] * above[0]) / (below[2] - above[2])
+            rise = float(np.clip(kink, below[0], above[0]))
+        objective, _, prices = perturbed.moved(index, 1 + rise * (1 + 1e-6), chain=True)
         if slope(prices) < GIVES_WAY * first:
-            above = (kink, objective, slope(prices), prices)
+            above = (rise, objective, slope(prices), prices)
         else:
-            below = (kink, objective, slope(prices))
+            below = (rise, objective, slope(prices))
     return _risen(perturbed, int(index[0]), above[3]), above[0]
 
 
