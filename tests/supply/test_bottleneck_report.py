@@ -232,3 +232,25 @@ def test_price_map_gives_the_same_prices_at_once() -> None:
         expected = [solution.price(r, t) for t in range(compiled.network.horizon.length)]
         assert found[k].tolist() == pytest.approx(expected, rel=1e-12, abs=1e-12)
     assert (found > 0).sum() > 5
+
+
+def test_identity_of_the_economics_room_holds_with_prices_read_from_the_resource_table() -> None:
+    from econ.scarcity import check_marginal_identity
+
+    solution = Compiled(random_industry(skus=3, periods=6, tail=3, extras=False, seed=4)).solve()
+    found, labels = embodied(solution), solution.network.horizon.labels()
+    checked = 0
+    for row in found.identity.itertuples():
+        mine = found.table.query("sku == @row.sku and region == @row.region and t == @row.t")
+        prices, uses = {}, {}
+        for k, part in enumerate(mine.itertuples()):
+            name = f"{part.row}:{part.subject}:{part.row_period}:{k}"
+            if part.row in ("limit", "power"):
+                tau = labels.index(part.row_period)
+                price = solution.price(part.subject, tau) * solution.discount[tau] / solution.discount[row.t]
+            else:  # opening stock: a rent of its holder, priced by the stock itself
+                price = part.contribution_usd / part.amount
+            prices[name], uses[name] = price, part.amount
+        assert check_marginal_identity(row.value_usd, row.cost_usd, prices, uses) < 1e-6
+        checked += 1
+    assert checked > 5
