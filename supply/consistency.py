@@ -49,7 +49,7 @@ def check(network: Network) -> list[Problem]:
     rules = (_references, _numbers, _ranges, _windows, _demand, _fleet, _capacities, _contracts, _events)
     found = [problem for rule in rules for problem in rule(network)]
     if not any(p.severity == "error" for p in found):
-        found += [*_routes(network), *_loops(network)]
+        found += [*_routes(network), *_loops(network), *_idle_shares(network)]
     return sorted(found, key=lambda p: p.severity != "error")
 
 
@@ -262,6 +262,25 @@ def _contracts(n: Network) -> Iterator[Problem]:
         least = [n.values[f"contracts.{k}.least_share"] for k in hard if f"contracts.{k}.least_share" in n.values]
         if least and float(np.max(np.sum(least, axis=0))) > 1 + 1e-9:
             yield Problem(f"resources.{r}", "hard least shares sum to more than 1", "lower them or give take_or_pay")
+
+
+def _idle_shares(n: Network) -> Iterator[Problem]:
+    """Greatest shares that cover every user of a resource and leave part of it to nobody."""
+    for r in n.resources:
+        users = {p for p, process in n.processes.items() if r in process.uses}
+        rules = {
+            k: set(c.processes) & users
+            for k, c in n.contracts.items()
+            if c.resource == r and f"contracts.{k}.greatest_share" in n.values and c.first <= 0 and c.last is None
+        }
+        outer = [k for k, mine in rules.items() if not any(mine < other for other in rules.values())]
+        covered = set().union(*(rules[k] for k in outer)) if outer else set()
+        if users and covered >= users:
+            total = np.sum([n.values[f"contracts.{k}.greatest_share"] for k in outer], axis=0)
+            if float(total.min()) < 1 - 1e-6:
+                t = int(total.argmin())
+                message = f"greatest shares sum to {total[t]:.2f} in {n.horizon.label(t)}: nobody may use the rest"
+                yield Problem(f"resources.{r}", message, "raise a share, or lower the capacity", "warning")
 
 
 def _events(n: Network) -> Iterator[Problem]:

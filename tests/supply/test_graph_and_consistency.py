@@ -128,6 +128,13 @@ def test_contracts_disruptions_tastes_and_regions() -> None:
     assert "no such region: mars" in found["fleet.x.regions"]
 
 
+def test_shares_that_leave_capacity_to_nobody_are_a_warning() -> None:
+    network = replace(course_11_1(), contracts={"only": Contract("only", "cowos", ("package",))})
+    short = network.with_values({"contracts.only.greatest_share": 0.8})
+    assert paths(short, "warning")["resources.cowos"].startswith("greatest shares sum to 0.80 in 2026-Q1")
+    assert "resources.cowos" not in paths(network.with_values({"contracts.only.greatest_share": 1.0}), "warning")
+
+
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
