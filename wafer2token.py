@@ -25,6 +25,11 @@ _PUBLIC = {
     "predict_file": "econ.performance.predict:predict_file",
     "load_scenario": "scenarios.load:load_scenario",
     "run": "scenarios.runner:run",
+    "check": "scenarios.resolve:check",
+    "sample": "scenarios.sample:sample",
+    "sensitivity": "scenarios.sensitivity:sensitivity",
+    "compare": "scenarios.compare:compare",
+    "breakeven": "scenarios.breakeven:breakeven",
     "card": "reports.cards:card",
     "cards": "reports.cards:register",
 }

@@ -62,8 +62,8 @@ def cowos_balance(years: tuple[str, ...] = ("2024", "2025"), cat: Catalog | None
     wafers_from_capacity, ratio.
 
     >>> t = cowos_balance(("2024",)).set_index("year")
-    >>> 130_000 < t.loc["2024", "wafers_from_units"] < 150_000
-    True
+    >>> round(float(t.loc["2024", "wafers_from_units"]), -3)
+    138000.0
     """
     cat = cat or catalog()
     rows = []

@@ -34,6 +34,7 @@ def registry() -> UnitRegistry[Any]:
 
     reg: UnitRegistry[Any] = pint.UnitRegistry(autoconvert_offset_to_baseunit=False)
     reg.load_definitions(str(data_file("units.txt")))
+    reg._build_cache()  # pint resolves `quarter` to its own mass unit otherwise
     return reg
 
 
