@@ -18,10 +18,12 @@ if TYPE_CHECKING:
     from reports.market_report import Report
     from scenarios.runs import Run
 
-__all__ = ["LONGEST_TABLE", "MissingExtraError", "column_widths", "render_pdf", "write_pdf"]
+__all__ = ["LONGEST_TABLE", "RANKED_ROWS", "MissingExtraError", "column_widths", "render_pdf", "write_pdf"]
 
-#: Folded tables with more rows than this stay in the page, the workbook and the run folder.
+#: Folded tables with more rows than this stay in the page and the workbook.
 LONGEST_TABLE = 60
+#: Ranked tables of which the first rows are printed, however long they are.
+RANKED_ROWS = {"weak_inputs": 20}
 #: Longest cell that is kept on one line where space is short, and characters that a line of a table holds.
 _WRAP, _FITS = 16, 95
 #: Characters that the space between two columns takes.
@@ -58,32 +60,38 @@ def _figure(card: FigureCard) -> dict[str, str]:
 
 
 def _table(table: Table) -> dict[str, Any]:
+    rows = table.rows[: _rows_on_paper(table)]
+    gone = len(table.rows) - len(rows)
+    more = f" The first {len(rows)} of {len(table.rows)} rows; all are in the page and the workbook." if gone else ""
     return {
-        "whole": len(table.rows) <= _KEPT_WHOLE,
+        "whole": len(rows) <= _KEPT_WHOLE,
         "caption": table.caption,
-        "note": table.note,
+        "note": f"{table.note}{more}".strip(),
         "columns": [{"title": c.title, "number": c.number} for c in table.columns],
         "widths": column_widths(table),
-        "rows": [[{"text": x.text, "mark": x.mark, "href": x.href} for x in row] for row in table.rows],
+        "rows": [[{"text": x.text, "mark": x.mark, "href": x.href} for x in row] for row in rows],
     }
 
 
-def _on_paper(table: Table) -> bool:
-    return not table.folded or len(table.rows) <= LONGEST_TABLE
+def _rows_on_paper(table: Table) -> int:
+    """Rows that are printed: all, the first of a ranked table, or none of a long folded one."""
+    if not table.folded or len(table.rows) <= LONGEST_TABLE:
+        return len(table.rows)
+    return RANKED_ROWS.get(table.short, 0)
 
 
 def _section(section: Section) -> dict[str, Any]:
     elsewhere = [
         f"{t.caption}: {len(t.rows):,} rows, in the HTML page and the workbook of this run."
         for t in section.tables
-        if not _on_paper(t)
+        if not _rows_on_paper(t)
     ]
     return {
         "title": section.title,
         "paragraphs": section.paragraphs,
         "warnings": section.warnings,
         "figures": [_figure(f) for f in section.figures],
-        "tables": [_table(t) for t in section.tables if _on_paper(t)],
+        "tables": [_table(t) for t in section.tables if _rows_on_paper(t)],
         "elsewhere": elsewhere,
     }
 

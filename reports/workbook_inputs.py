@@ -41,6 +41,8 @@ INPUT_HEADS = (
     "Path", "From", "To", "Value", "Value in the run", "Unit", "Low", "High", "Kind", "Facts", "Basis of the range",
     "Note", "Edited",
 )  # fmt: skip
+#: Tables of the report that have sheets of their own.
+_OWN_SHEETS = ("inputs", "sources")
 _UNITS = {
     "accelerator": "one accelerator package, or a group of dies sold as one",
     "accelerators": "accelerators, each one package or a group of dies sold as one",
@@ -290,7 +292,7 @@ def tables_sheet(book: Book, sections: Sequence[Section]) -> None:
     sheet = book.sheet(
         "Report tables", "Tables of the report", "As printed in the report; cells keep every digit.", "#6699CC"
     )
-    tables = [t for s in sections for t in s.tables if not t.folded and t.rows]
+    tables = [t for s in sections for t in s.tables if t.rows and t.short not in _OWN_SHEETS]
     width = max((len(t.columns) for t in tables), default=1)
     row = 4
     for table in tables:

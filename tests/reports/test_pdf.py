@@ -6,6 +6,7 @@ import io
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import matplotlib.image as mpimg
@@ -15,7 +16,7 @@ import pytest
 
 from reports.blocks import Section, Table
 from reports.market_report import Report, make_report, render_html
-from reports.pdf import LONGEST_TABLE, column_widths, render_pdf, write_pdf
+from reports.pdf import LONGEST_TABLE, RANKED_ROWS, MissingExtraError, column_widths, render_pdf, write_pdf
 from scenarios.runner import run
 from scenarios.runs import Run
 
@@ -108,10 +109,26 @@ def test_markup_in_words_is_shown_as_words(tmp_path: Path) -> None:
 
 
 def test_tables_that_are_too_long_are_named_with_where_they_are(report: Report, words: str) -> None:
-    gone = [t for s in report.sections for t in s.tables if t.folded and len(t.rows) > LONGEST_TABLE]
+    long = [t for s in report.sections for t in s.tables if t.folded and len(t.rows) > LONGEST_TABLE]
+    gone = [t for t in long if t.short not in RANKED_ROWS]
     assert gone
     for table in gone:
         assert squeezed(f"{table.caption}: {len(table.rows):,} rows, in the HTML page and the workbook") in words
+
+
+def test_of_a_ranked_table_the_first_rows_are_printed(report: Report) -> None:
+    rows = [[f"input {k:03d}", (f"{k}", float(k))] for k in range(90)]
+    table = Table.of("Weak", ["name", "#n"], rows, folded=True, short="weak_inputs")
+    one = Report(**{**vars(report), "sections": [Section("overturn", "Overturn", tables=[table])], "lead": None})
+    text = squeezed(" ".join(p.extract_text() for p in pypdf.PdfReader(io.BytesIO(render_pdf(one))).pages))
+    assert "input019" in text and "input020" not in text
+    assert squeezed("The first 20 of 90 rows; all are in the page and the workbook.") in text
+
+
+def test_without_typst_the_extra_is_named(report: Report, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "typst", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'wafer2token\[pdf\]'"):
+        render_pdf(report)
 
 
 def test_columns_share_the_page() -> None:
