@@ -1,8 +1,8 @@
 """Every limit that costs something, period by period: capacities, power, and greatest shares written in contracts.
 
-`supply.bottleneck` prices capacities. A designer's greatest share of a capacity is a row of its own: when it binds,
-the capacity itself may be slack and yet nobody can use it. Both belong to the stage of the capacity. Fees of
-take-or-pay are not prices and are left out.
+The price of a capacity in a solution holds the shares that contracts give of it, because one more unit raises them in
+proportion. Here the two are told apart: what the capacity itself is worth, and what each holder's share is worth, so
+that rents add up. Both belong to the stage of the capacity. Fees of take-or-pay are not prices and are left out.
 """
 
 from __future__ import annotations
@@ -21,12 +21,20 @@ if TYPE_CHECKING:
 __all__ = ["BINDING_COLUMNS", "binding_table", "costliest_stage"]
 
 BINDING_COLUMNS = ("period", "subject", "title", "kind", "stage", "region", "unit", "price", "limit", "rent")
-_CONTRACT_ROWS = ("contract_share_limit", "contract_greatest_limit")
+_SHARE = "contract_share_limit"
+_CONTRACT_ROWS = (_SHARE, "contract_greatest_limit")
+_SPECK = 1e-9
 
 
 def binding_table(solution: Solution) -> pd.DataFrame:
     """Rent (price x limit, in money or objective units of the period) of every limit with a price."""
-    return pd.DataFrame([*_capacities(solution), *_contracts(solution)], columns=list(BINDING_COLUMNS))
+    shares = _contracts(solution)
+    held: dict[tuple[str, str], float] = {}
+    for family, resource, row in shares:
+        if family == _SHARE:
+            held[row[0], resource] = held.get((row[0], resource), 0.0) + row[-1]
+    rows = [*_capacities(solution, held), *(row for _, _, row in shares)]
+    return pd.DataFrame(rows, columns=list(BINDING_COLUMNS))
 
 
 def costliest_stage(table: pd.DataFrame, year: str) -> str:
@@ -39,29 +47,24 @@ def costliest_stage(table: pd.DataFrame, year: str) -> str:
     return str(rent.idxmax()) if len(rent) and float(rent.max()) > 0 else ""
 
 
-def _capacities(solution: Solution) -> list[tuple[Any, ...]]:
+def _capacities(solution: Solution, held: dict[tuple[str, str], float]) -> list[tuple[Any, ...]]:
+    """Capacities with the rent that is left when the shares of it (`held`: by period and resource) are taken out."""
     found = solution.resources
     found = found[(found["rent"] > 0) & (found["used"] > 0)]
-    network = solution.network
-    rows: Iterator[Any] = iter(found.itertuples())
-    return [
-        (
-            r.period,
-            r.resource,
-            r.title,
-            "power" if network.resources[r.resource].is_power else "capacity",
-            r.stage,
-            r.region,
-            r.unit,
-            float(r.price),
-            float(r.capacity),
-            float(r.rent),
-        )
-        for r in rows
-    ]
+    network, rows = solution.network, []
+    table: Iterator[Any] = iter(found.itertuples())
+    for r in table:
+        rent = float(r.rent) - held.get((r.period, r.resource), 0.0)
+        if rent <= _SPECK * float(r.rent):
+            continue
+        kind = "power" if network.resources[r.resource].is_power else "capacity"
+        price, limit = rent / float(r.capacity), float(r.capacity)
+        rows.append((r.period, r.resource, r.title, kind, r.stage, r.region, r.unit, price, limit, rent))
+    return rows
 
 
-def _contracts(solution: Solution) -> list[tuple[Any, ...]]:
+def _contracts(solution: Solution) -> list[tuple[str, str, tuple[Any, ...]]]:
+    """Family of the row, resource, and the row of the table."""
     network = solution.network
     labels = network.horizon.labels()
     rows = []
@@ -82,7 +85,7 @@ def _contracts(solution: Solution) -> list[tuple[Any, ...]]:
                 limit = float(rhs[position]) * natural
                 title = contract_title(network, contract)
                 head = (labels[t], contract.id, title, "contract", resource.stage, resource.region, resource.unit)
-                rows.append((*head, price, limit, price * limit))
+                rows.append((family, contract.resource, (*head, price, limit, price * limit)))
     return rows
 
 

@@ -105,18 +105,19 @@ def _timeline_headline(share: pd.DataFrame, periods: list[str]) -> str:
 def utilisation_map(table: pd.DataFrame, periods: list[str], now: str, subtitle: str) -> FigureCard:
     """Resources x periods, 0-100 % of stated capacity; cells that bind are outlined.
 
-    `table`: columns resource, title, stage, period, utilisation (fraction or missing), binds (bool).
+    `table`: columns resource, title, stage, period, utilisation (fraction or missing), binds ("full": the capacity
+    itself has a price, "share": only shares of it that contracts give, "": neither).
     """
     order = {s: i for i, s in enumerate(STAGE_ORDER)}
     names = table.drop_duplicates("resource").assign(rank=lambda d: d["stage"].map(order).fillna(99))
     names = names.sort_values(["rank", "title"])
     grid = table.pivot_table(index="resource", columns="period", values="utilisation")
     grid = grid.reindex(index=names["resource"], columns=periods)
-    binds = set(zip(table.loc[table["binds"], "resource"], table.loc[table["binds"], "period"], strict=True))
+    binds = dict(zip(zip(table["resource"], table["period"], strict=True), table["binds"], strict=True))
     with drawing(WIDTH, 0.75 + 0.27 * len(grid)) as (figure, axes):
         for row, resource in enumerate(grid.index):
             for column, period in enumerate(periods):
-                _use_cell(axes, column, row, grid.loc[resource, period], (resource, period) in binds)
+                _use_cell(axes, column, row, grid.loc[resource, period], binds.get((resource, period), ""))
         _grid_axes(axes, periods, list(names["title"]))
         svg = svg_text(figure)
     full = int((grid[now] > 0.995).sum())
@@ -124,16 +125,16 @@ def utilisation_map(table: pd.DataFrame, periods: list[str], now: str, subtitle:
     return FigureCard(
         "utilisation",
         headline,
-        "Use of each limit, percent of stated capacity; red outline: one more unit is worth something; hatched: no "
-        "capacity. "
-        f"Full is not the same as scarce; {subtitle}",
+        "Use of each limit, percent of stated capacity; red outline: one more unit is worth something (dotted: only "
+        "because a share of it held by contract is used up); hatched: no capacity. Full is not the same as scarce; "
+        f"{subtitle}",
         f"Heat map of utilisation by limit and period, 0 to 100 percent. {headline}.",
         svg,
         table[["resource", "stage", "period", "utilisation", "binds"]],
     )
 
 
-def _use_cell(axes: Any, column: int, row: int, value: Any, binds: bool) -> None:
+def _use_cell(axes: Any, column: int, row: int, value: Any, binds: str) -> None:
     import matplotlib as mpl
     from matplotlib.colors import to_hex
     from matplotlib.patches import Rectangle
@@ -145,9 +146,10 @@ def _use_cell(axes: Any, column: int, row: int, value: Any, binds: bool) -> None
     )
     axes.add_patch(Rectangle((column + 0.03, row + 0.05), 0.94, 0.9, facecolor=face, **line))
     if not missing:
-        _cell_text(axes, column, row, f"{100 * float(value):.0f}", on(face), bold=binds)
+        _cell_text(axes, column, row, f"{100 * float(value):.0f}", on(face), bold=bool(binds))
     if binds:
-        spot = Rectangle((column + 0.07, row + 0.1), 0.86, 0.8, fill=False, edgecolor="#CC3311", linewidth=1.6)
+        line = {"linewidth": 1.6, "linestyle": "-" if binds == "full" else (0, (1.5, 1.5))}
+        spot = Rectangle((column + 0.07, row + 0.1), 0.86, 0.8, fill=False, edgecolor="#CC3311", **line)
         axes.add_patch(spot)
 
 

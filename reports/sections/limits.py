@@ -53,7 +53,8 @@ def _utilisation(c: Context) -> Any:
     if use.empty:
         return None
     have = np.array([float(capacity.get((r.subject, r.period), 0.0)) > 0 for r in records(use)])
-    priced = set(zip(c.binding["subject"], c.binding["period"], strict=True))
+    own = set(zip(c.binding["subject"], c.binding["period"], strict=True))
+    priced = {(r.subject, r.period) for r in records(c.quantity("price")) if r.value > 0 and _shown(c, r)}
     table = pd.DataFrame(
         {
             "resource": use["subject"].to_numpy(),
@@ -61,10 +62,18 @@ def _utilisation(c: Context) -> Any:
             "stage": use["stage"].to_numpy(),
             "period": use["period"].to_numpy(),
             "utilisation": np.where(have, use["value"], np.nan),
-            "binds": [(a, b) in priced for a, b in zip(use["subject"], use["period"], strict=True)],
+            "binds": [
+                "full" if key in own else "share" if key in priced else ""
+                for key in zip(use["subject"], use["period"], strict=True)
+            ],
         }
     )
     return supply.utilisation_map(table, c.periods, c.now, scope(c))
+
+
+def _shown(c: Context, price: Any) -> bool:
+    """Whether a price stands in the answer: prices of idle limits and of less than 1 % of the largest rent do not."""
+    return any(b["resource"] == price.subject for b in c.bindings(price.period))
 
 
 def _rent_table(c: Context) -> Table:

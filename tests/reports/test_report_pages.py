@@ -199,6 +199,20 @@ def test_shares_of_a_contract_count_with_the_stage_of_their_capacity(small: Run)
     assert (held["rent"] > 0).all()
 
 
+def test_rents_of_capacities_and_shares_add_up_to_those_of_the_solution(small: Run) -> None:
+    held = small.table("binding")
+    results = small.results
+    used = results[results["quantity"] == "used"].set_index(["subject", "period"])["value"]
+    rents = results[results["quantity"] == "rent"].set_index(["subject", "period"])["value"]
+    ours = held.groupby(["period", "stage"])["rent"].sum()
+    stages = results[results["quantity"] == "rent"].set_index(["subject", "period"])["stage"]
+    live = rents[used.reindex(rents.index) > 0]
+    theirs = live.groupby([live.index.get_level_values("period"), stages.reindex(live.index)]).sum()
+    theirs = theirs[theirs > 0]
+    assert len(theirs) > 8
+    pd.testing.assert_series_equal(ours, theirs, check_names=False, rtol=1e-9)
+
+
 def test_first_page_states_seven_things_and_marks_illustrative_inputs(report: Report, page: str) -> None:
     labels = [line.label for line in report.answer]
     assert len(labels) >= 7
