@@ -25,10 +25,10 @@ TITLES = {
 
 
 def accuracy_markdown() -> str:
-    """Cross-validated error by topic as a Markdown table: whole (model, hardware) pairs left out, all rows and sound rows.
+    """Cross-validated error by topic as a Markdown table: whole (model, hardware) pairs left out, all and sound rows.
 
     Sound rows leave out what the fit does not see (rows that contradict physics or their neighbours, named in
-    `econ.performance.calibration_data`); several were named after residuals were seen, so the all-rows column stands beside it.
+    `econ.performance.calibration_data`); several were named after residuals were seen, so all rows stand beside them.
     """
     from econ.performance.training_accuracy import training_accuracy
     from econ.performance.validate import accuracy_table
@@ -43,16 +43,22 @@ def accuracy_markdown() -> str:
         if key in every:
             row, clean = every[key], sound.get(key, every[key])
             roof = f"{row.roofline_mape:.0f} %" if row.roofline_mape == row.roofline_mape else "-"
-            lines.append(
-                f"| {title} | {row.rows} | {row.mape:.1f} % | {row.median:.1f} % | {clean.mape:.1f} % | {row.coverage:.0f} % | {roof} |"
-            )
+            cells = (title, row.rows, _percent(row.mape), _percent(row.median), _percent(clean.mape))
+            lines.append(_line(*cells, f"{row.coverage:.0f} %", roof))
     for entry in training_accuracy():
-        if entry.get("group") == "layout stated" and entry.get("left_out", "pair") == "pair":
-            lines.append(
-                f"| training step, layout stated | {entry['rows']} | {float(entry['mape']):.1f} % | {float(entry['median']):.1f} % "
-                f"| {float(entry['mape']):.1f} % | {float(entry['coverage']):.0f} % | - |"
-            )
+        if entry["group"] == "layout stated" and entry["left_out"] == "pair":
+            error, middle = _percent(float(entry["mape"])), _percent(float(entry["median"]))
+            inside, roof = f"{float(entry['coverage']):.0f} %", f"{float(entry['roofline_mape']):.0f} %"
+            lines.append(_line("training step, layout stated", entry["rows"], error, middle, error, inside, roof))
     return "\n".join(lines)
+
+
+def _percent(value: float) -> str:
+    return f"{value:.1f} %"
+
+
+def _line(*cells: object) -> str:
+    return "| " + " | ".join(str(c) for c in cells) + " |"
 
 
 def rewrite(path: Path) -> bool:
