@@ -150,7 +150,9 @@ def _contract_table(c: Context) -> Table | None:
         ["Share", "Year", "#Periods in which it binds", f"#Mean price, {money_name}", "Per"],
         rows,
         note="What one more unit of the capacity would be worth in the hands of this holder while its greatest share "
-        "is used up. Mean over the periods in which it binds.",
+        "is used up; mean over those periods. The price of the capacity itself, above, adds up what all its shares "
+        "gain from "
+        "one more unit.",
         short="contract_prices",
     )
 
