@@ -1,4 +1,4 @@
-"""The accuracy table of the README, generated: `python -m reports.accuracy README.md` rewrites it between its markers."""
+"""The accuracy table of the README: `python -m reports.accuracy README.md` rewrites it between its markers."""
 
 from __future__ import annotations
 
