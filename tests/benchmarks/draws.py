@@ -1,4 +1,4 @@
-"""Draws per CPU-second of a library scenario, split into the parts of a draw: `python tests/benchmarks/draws.py small 60`.
+"""Draws per CPU-second of a library scenario, by part of a draw: `python tests/benchmarks/draws.py small 60`.
 
 The machine is shared: compare the parts with each other, not with another day.
 """
@@ -41,7 +41,8 @@ def main(name: str, draws: int) -> None:
     each = sum(spent.values()) / draws
     print(f"{name}: {worker.compiled.rows} rows, {len(chosen)} drivers, {len(worker.names)} outputs")
     print("ms a draw:", {part: round(1e3 * seconds / draws, 2) for part, seconds in spent.items()})
-    print(f"{1 / each:.1f} draws per CPU-second; a rebuild takes {1e3 * rebuild:.0f} ms, {rebuild / each:.1f} times a draw")
+    ratio = rebuild / each
+    print(f"{1 / each:.1f} draws per CPU-second; a rebuild takes {1e3 * rebuild:.0f} ms, {ratio:.1f} times a draw")
 
 
 if __name__ == "__main__":
