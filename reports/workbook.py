@@ -71,7 +71,7 @@ def write_workbook(run: Run, path: str | Path, report: Report | None = None) -> 
 
 
 def _fill(book: Book, c: Context, report: Report) -> None:
-    from reports.workbook_costs import Tie, costs_sheet, owner_columns, power_sheet, tokens_sheet
+    from reports.workbook_costs import Tie, costs_sheet, owner_columns
     from reports.workbook_inputs import (
         checks_sheet,
         inputs_sheet,
@@ -82,6 +82,7 @@ def _fill(book: Book, c: Context, report: Report) -> None:
         tables_sheet,
         units_sheet,
     )
+    from reports.workbook_power import power_sheet
     from reports.workbook_results import (
         hours_sheet,
         prices_sheet,
@@ -90,6 +91,7 @@ def _fill(book: Book, c: Context, report: Report) -> None:
         token_costs_sheet,
     )
     from reports.workbook_summary import summary_sheet
+    from reports.workbook_tokens import tokens_sheet
 
     cover = book.sheet("Cover", report.title, report.subtitle, "#332288")
     book.sheet("Summary", "Summary", report.source_line, "#332288")

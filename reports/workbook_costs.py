@@ -1,4 +1,4 @@
-"""Live cost sheets of the workbook: watts, an owner's hour, and token classes, in formulas that tie to the run.
+"""An owner's hour as live formulas, one column a product, tied to the run.
 
 Inputs are those of the owner cost of each product on the day of the run; the optimum itself cannot run in a sheet, so
 rents, fleets and engine rates stand as values of the run.
@@ -6,7 +6,6 @@ rents, fleets and engine rates stand as values of the run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from reports.context import Context
     from reports.workbook_style import Book, Sheet
 
-__all__ = ["CostSheet", "Tie", "costs_sheet", "owner_columns", "power_sheet", "tokens_sheet"]
+__all__ = ["CLASSES", "CostSheet", "Owner", "Tie", "costs_sheet", "heads", "owner_columns"]
 
 MOST_PRODUCTS = 12
 CLASSES = ("uncached_input", "cache_write", "cache_read", "output")
@@ -117,16 +116,6 @@ COST_BARS = (
     Line("owner_high", "High end of its 90 % band", "USD/sold hour", note="from the run", style="solver"),
     Line("full_run", "Cost with scarcity in the run", "USD/sold hour", note="from the run", style="solver"),
 )
-POWER_CHAIN = (
-    Line("chip_w", "Accelerator alone (rated)", "W chip", style="input"),
-    Line("it_w", "With its share of server and rack", "W chassis", style="input"),
-    Line("pue", "PUE", "facility/IT watts", style="input"),
-    Line("headroom", "Headroom of a plan", "fraction", style="input"),
-    Line("chassis_over_chip", "Chassis over chip", "ratio", "it_w/chip_w"),
-    Line("facility_w", "At the meter of the site", "W facility", "it_w*pue", "PUE enters once"),
-    Line("planning_w", "Booked from the grid", "W planning", "facility_w*(1+headroom)"),
-    Line("per_gw", "Accelerators per planned gigawatt", "accelerators", "1000000000/planning_w", style="total"),
-)
 
 
 @dataclass(frozen=True)
@@ -151,12 +140,14 @@ class CostSheet:
 
 
 @dataclass(frozen=True)
-class _Owner:
+class Owner:
+    """A product and the inputs of its owner cost."""
+
     sku: str
     inputs: Any
 
 
-def owner_columns(c: Context) -> list[_Owner]:
+def owner_columns(c: Context) -> list[Owner]:
     """Inputs of the owner cost of the products priced now: the reference first, then those with most of the fleet.
 
     A product whose inputs no longer give the run's cost (facts changed since) is left out; the Limits sheet says so.
@@ -177,11 +168,11 @@ def owner_columns(c: Context) -> list[_Owner]:
             continue
         run_value = float(here.loc[sku, "value"])
         if hour.inputs is not None and abs(hour.usd - run_value) <= 1e-9 * run_value:
-            out.append(_Owner(sku, hour.inputs))
+            out.append(Owner(sku, hour.inputs))
     return out
 
 
-def _cost_values(owner: _Owner) -> dict[str, float]:
+def _cost_values(owner: Owner) -> dict[str, float]:
     """Inputs of the cost grid, USD and years."""
     i = owner.inputs.inputs
     values = {
@@ -212,7 +203,8 @@ def _run_values(c: Context, sku: str) -> dict[str, float]:
     return values | {"owner_low": float(owner["low"]), "owner_high": float(owner["high"])}
 
 
-def _heads(sheet: Sheet, row: int, c: Context, skus: list[str], first: str) -> None:
+def heads(sheet: Sheet, row: int, c: Context, skus: list[str], first: str) -> None:
+    """Header of a grid: label, unit, explanation, one product a column."""
     sheet.text(row, 0, first, "header")
     sheet.text(row, 1, "Unit", "header")
     sheet.text(row, 2, "How", "header")
@@ -220,18 +212,19 @@ def _heads(sheet: Sheet, row: int, c: Context, skus: list[str], first: str) -> N
         sheet.text(row, FIRST + index, c.short(sku), "header_right")
 
 
-def costs_sheet(book: Book, c: Context, owners: list[_Owner]) -> CostSheet:
+def costs_sheet(book: Book, c: Context, owners: list[Owner]) -> CostSheet:
     """The owner's hour as a waterfall of live formulas, one column a product."""
     note = f"Bought in {c.now}; change a yellow cell and the hour follows. Hatched cells come from the run."
     sheet = book.sheet("Costs", f"Cost of a sold accelerator-hour, {c.now}", note, "#117733")
     skus = [o.sku for o in owners]
-    _heads(sheet, 4, c, skus, "Line")
+    heads(sheet, 4, c, skus, "Line")
     parts = (("Inputs", COST_INPUTS), ("Workings", COST_WORKINGS), ("Cost of a sold hour", COST_BARS))
     lines = [line for title, group in parts for line in (Line(f"# {title}", title, "", style="heading"), *group)]
     columns = [_cost_values(o) | _run_values(c, o.sku) for o in owners]
     grid = write_grid(sheet, 5, lines, columns)
     sheet.widths([40, 20, 22, *[13] * len(skus)])
     sheet.raw.freeze_panes(5, FIRST)
+    _validate(sheet, grid, len(skus))
     ties = []
     for index, sku in enumerate(skus):
         for live, run in (("owner", "owner_run"), ("full", "full_run")):
@@ -241,6 +234,20 @@ def costs_sheet(book: Book, c: Context, owners: list[_Owner]) -> CostSheet:
     if skus:
         _hour_chart(book, sheet, grid, len(skus), 5 + len(lines) + 1)
     return CostSheet(skus, grid, ties)
+
+
+def _validate(sheet: Sheet, grid: Grid, count: int) -> None:
+    """Yellow cells take numbers only, shares between 0 and 1, lives and hours above 0."""
+    if not count:
+        return
+    for line in COST_INPUTS:
+        share = line.unit.startswith(("share", "fraction"))
+        positive = line.key in ("it_life", "facility_life", "hours_per_year", "sold", "scheduled", "healthy", "busy")
+        rule = {"validate": "decimal", "criteria": "between", "minimum": 1e-9 if positive else 0}
+        rule |= {"maximum": 1 if share else 1e12, "error_title": "Not a value"}
+        rule["error_message"] = f"{line.label}: a number in {line.unit}" + (", at most 1." if share else ".")
+        row = grid.rows[line.key]
+        sheet.raw.data_validation(row, FIRST, row, FIRST + count - 1, rule)
 
 
 def _hour_chart(book: Book, sheet: Sheet, grid: Grid, count: int, row: int) -> None:
@@ -270,200 +277,3 @@ def _hour_chart(book: Book, sheet: Sheet, grid: Grid, count: int, row: int) -> N
 
 def _line(key: str) -> Line:
     return next(line for line in COST_BARS if line.key == key)
-
-
-def power_sheet(book: Book, c: Context, owners: list[_Owner], results: Mapping[tuple[str, str, str], int]) -> list[Tie]:
-    """Chip to planning watts by product, and the fleet's planning power as formulas over the run's fleet."""
-    from supply.facts import catalog
-
-    note = "Four different watts: chip, chassis, facility, planning. The fleet block multiplies the run's fleet."
-    sheet = book.sheet("Power", "Power of an accelerator and of the fleet", note, "#117733")
-    headroom = catalog()["power_headroom_inferencex_2026"].number
-    skus, columns = [], []
-    for owner in owners:
-        pue = float(owner.inputs.inputs.pue)
-        chip = _chip_w(owner)
-        if chip is None:
-            continue
-        it_w = 1000 * owner.inputs.planning_kw / (pue * (1 + headroom))
-        skus.append(owner.sku)
-        columns.append({"chip_w": chip, "it_w": it_w, "pue": pue, "headroom": headroom})
-    _heads(sheet, 4, c, skus, f"One accelerator, {c.now}")
-    write_grid(sheet, 5, POWER_CHAIN, columns)
-    ties = _fleet_power(book, sheet, c, 5 + len(POWER_CHAIN) + 2, results)
-    sheet.widths([40, 20, 22, *[12] * max(len(skus), len(c.periods))])
-    sheet.raw.freeze_panes(5, FIRST)
-    return ties
-
-
-def _chip_w(owner: _Owner) -> float | None:
-    """Rated watts of the accelerator alone, None where no record has them."""
-    from econ.performance.hardware import hardware
-
-    for name in (owner.sku, owner.inputs.title):
-        try:
-            return float(hardware(name).tdp_w)
-        except ValueError:
-            continue
-    return None
-
-
-def _fleet_power(
-    book: Book, sheet: Sheet, c: Context, row: int, results: Mapping[tuple[str, str, str], int]
-) -> list[Tie]:
-    """Fleet x planning kW / 1000 by product and region, summed and tied to the run's MW."""
-    from reports.workbook_results import TIME
-    from reports.workbook_style import cell
-
-    fleet, held = c.quantity("fleet"), c.quantity("fleet_mw")
-    watts = c.run.inputs[c.run.inputs["path"].str.endswith(".kw_planning")]
-    pairs = [key for key in results if key[0] == "fleet" and (held["sku"] == key[1]).any()]
-    if not pairs:
-        return []
-    sheet.text(row, 0, "Planning power of the fleet", "heading")
-    for k, head in enumerate(("Product", "Unit", "Region", *c.periods)):
-        sheet.text(row + 1, k, head, "header" if k < FIRST else "header_right")
-    kw_rows: dict[str, int] = {}
-    kw: dict[str, list[float]] = {}
-    here = row + 2
-    for sku in dict.fromkeys(key[1] for key in pairs):
-        kw_rows[sku], kw[sku] = here, [_at(watts[watts["path"] == f"fleet.{sku}.kw_planning"], p) for p in c.periods]
-        sheet.text(here, 0, c.short(sku))
-        sheet.text(here, 1, "kW planning/accelerator", "unit")
-        for t, value in enumerate(kw[sku]):
-            sheet.number(here, FIRST + t, value, "input")
-        here += 1
-    first = here
-    totals = [0.0] * len(c.periods)
-    for _, sku, region in pairs:
-        mine = fleet[(fleet["sku"] == sku) & (fleet["region"] == region)].set_index("period")["value"]
-        sheet.text(here, 0, c.short(sku))
-        sheet.text(here, 1, "MW planning", "unit")
-        sheet.text(here, 2, region, "unit")
-        for t, period in enumerate(c.periods):
-            mw = float(mine.get(period, 0.0)) * kw[sku][t] / 1000
-            totals[t] += mw
-            source = cell(results["fleet", sku, region], TIME + t, "Results")
-            sheet.formula(here, FIRST + t, f"{source}*{cell(kw_rows[sku], FIRST + t)}/1000", mw)
-        here += 1
-    ties = []
-    by_period = held.groupby("period")["value"].sum()
-    sheet.text(here, 0, "Planning power, all products and regions", "total")
-    sheet.text(here, 1, "MW planning", "unit")
-    sheet.text(here + 1, 0, "The same in the run")
-    sheet.text(here + 1, 1, "MW planning", "unit")
-    for t, period in enumerate(c.periods):
-        column = FIRST + t
-        sheet.formula(here, column, f"SUM({cell(first, column)}:{cell(here - 1, column)})", totals[t], "total")
-        sheet.number(here + 1, column, float(by_period.get(period, 0.0)), "solver")
-        ends = (cell(here, column, "Power"), cell(here + 1, column, "Power"))
-        ties.append(Tie(f"{period}: planning MW of the fleet", *ends, totals[t], float(by_period.get(period, 0.0))))
-    _power_chart(book, sheet, c, here, here + 3)
-    return ties
-
-
-def _at(rows: Any, period: str) -> float:
-    """Value of an input in a period, 0 where it has none."""
-    held = rows[(rows["period"] <= period) & (rows["to"] >= period)]
-    return float(held["value"].iloc[0]) if len(held) else 0.0
-
-
-def _power_chart(book: Book, sheet: Sheet, c: Context, total_row: int, row: int) -> None:
-    from reports.workbook_results import TIME
-
-    chart = book.chart({"type": "line"})
-    last = FIRST + len(c.periods) - 1
-    chart.add_series(
-        {
-            "name": [sheet.name, total_row, 0],
-            "categories": ["Results", 5, TIME, 5, TIME + len(c.periods) - 1],
-            "values": [sheet.name, total_row, FIRST, total_row, last],
-            "line": {"color": "#882255", "width": 2.25},
-        }
-    )
-    chart.set_title({"name": "Planning power of the fleet", "name_font": {"size": 12}})
-    chart.set_y_axis({"name": "MW planning", "num_format": "#,##0", "min": 0})
-    chart.set_size({"width": 900, "height": 300})
-    chart.set_legend({"none": True})
-    sheet.raw.insert_chart(row, 0, chart, {"description": "Line: planning power of the fleet by period"})
-
-
-def tokens_sheet(book: Book, c: Context, costs: CostSheet) -> list[Tie]:
-    """Token classes as formulas: engine seconds x the price of an hour; the classes add up to the hour."""
-    from econ.chain import MODEL_CHOICES
-    from econ.token_cost import workload
-
-    note = (
-        "Seconds come from the per-token engine; the price of an hour from the Costs sheet, so that both move together."
-    )
-    sheet = book.sheet("Tokens", f"Cost of a million tokens, {c.now}", note, "#117733")
-    labels = {choice.name: choice for choice in MODEL_CHOICES.values()}
-    rows = [
-        r
-        for r in c.answer["costs"]
-        if r["period"] == c.now and r["sku"] in costs.skus and r["usd_per_mtoken"]["output"]
-    ]
-    columns, links, heads = [], [], []
-    for row in rows:
-        sold_tokens = c.value_at("tokens_per_sold_hour", f"{row['model']}/{row['sku']}", c.now)
-        choice = labels.get(row["model"])
-        if sold_tokens is None or choice is None:
-            continue
-        load = workload(choice.workload) if isinstance(choice.workload, str) else choice.workload
-        usage = load.usage
-        values = {f"s_{k}": row["usd_per_mtoken"][k] / row["usd_per_gpu_hour"] * 3600 for k in CLASSES}
-        values |= {f"run_{k}": row["usd_per_mtoken"][k] for k in CLASSES}
-        values |= {"v_uncached_input": usage.uncached_input, "v_cache_write": usage.cache_write + usage.cache_write_1h}
-        values |= {
-            "v_cache_read": usage.cache_read,
-            "v_output": usage.output,
-            "sold_tokens": float(sold_tokens["value"]),
-        }
-        index = costs.skus.index(row["sku"])
-        values["hour"] = costs.grid.values[index]["full"]
-        columns.append({k: float(v) for k, v in values.items()})
-        links.append({"hour": costs.grid.address("full", index)})
-        heads.append(f"{c.title(row['model'])} on {c.short(row['sku'])}")
-    lines = _token_lines()
-    for k, head in enumerate(("Line", "Unit", "How", *heads)):
-        sheet.text(4, k, head, "header" if k < FIRST else "header_right")
-    grid = write_grid(sheet, 5, lines, columns, links)
-    sheet.widths([40, 24, 26, *[15] * len(heads)])
-    sheet.raw.freeze_panes(5, FIRST)
-    ties = []
-    for index, head in enumerate(heads):
-        held = grid.values[index]
-        for name in CLASSES:
-            ends = (grid.address(f"usd_{name}", index), grid.address(f"run_{name}", index))
-            ties.append(
-                Tie(f"{head}: {name.replace('_', ' ')} equals the run", *ends, held[f"usd_{name}"], held[f"run_{name}"])
-            )
-        ends = (grid.address("earned", index), grid.address("hour", index))
-        ties.append(Tie(f"{head}: classes add up to the hour", *ends, held["earned"], held["hour"], 1e-6))
-    return ties
-
-
-def _token_lines() -> list[Line]:
-    named = {k: k.replace("_", " ").capitalize() for k in CLASSES}
-    lines = [Line("hour", "Price of a sold hour, scarcity included", "USD/sold hour", note="Costs sheet")]
-    lines += [
-        Line(f"s_{k}", f"{n}: accelerator time", "s/million tokens", note="engine, per paid hour", style="solver")
-        for k, n in named.items()
-    ]
-    lines += [
-        Line(f"usd_{k}", f"{n}: cost", "USD/million tokens", f"s_{k}*hour/3600", "seconds x hour price", "total")
-        for k, n in named.items()
-    ]
-    lines += [Line(f"v_{k}", f"{n} of a request", "tokens", note="workload", style="input") for k, n in named.items()]
-    spend = "+".join(f"usd_{k}*v_{k}" for k in CLASSES)
-    lines += [
-        Line("request", "Cost of a request", "USD", f"({spend})/1000000", "class cost x volume"),
-        Line("sold_tokens", "Output tokens of a sold hour", "tokens", note="engine x use chain", style="solver"),
-        Line("requests", "Requests of a sold hour", "requests", "sold_tokens/v_output"),
-        Line("earned", "Requests x cost of a request", "USD/sold hour", "requests*request", "must be the hour"),
-    ]
-    lines += [
-        Line(f"run_{k}", f"{n} in the run", "USD/million tokens", note="from the run", style="solver")
-        for k, n in named.items()
-    ]
-    return lines

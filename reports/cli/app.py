@@ -23,7 +23,7 @@ app = typer.Typer(
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout; progress goes to stderr.")]
 Out = Annotated[Path | None, typer.Option("--out", help="Folder (or file) to write to.")]
 Sets = Annotated[list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Override one input; repeatable.")]
-Scenario = Annotated[str, typer.Argument(help="Library name (base, small, ...) or a YAML file.")]
+Scenario = Annotated[str, typer.Argument(help="Library name (base, small, ...), a YAML file, or an edited workbook.")]
 
 
 @app.command()

@@ -236,3 +236,30 @@ def test_a_changed_scenario_sheet_is_told_at_its_line(own_book: Path, tmp_path: 
 
     with pytest.raises(WorkbookError, match=r"Scenario!A\d+: objective"):
         read_workbook(edited(own_book, tmp_path, change))
+
+
+MONTHLY_FLEET = """\
+title: Monthly fleet
+horizon: {start: 2026-01, periods: 3, step: month, tail: 0}
+objective: value
+discount_rate: 0.1
+regions: {us: {title: United States}}
+materials: {accelerator: {unit: accelerator}}
+resources:
+  line: {stage: packaging, capacity: 1000 accelerator/month}
+  power_us: {stage: power, region: us, capacity: 5 MW}
+processes:
+  make: {stage: packaging, output: {accelerator: 1}, uses: {line: 1 accelerator}, lead_time: 0 week}
+fleet:
+  own: {title: Own, material: accelerator, regions: [us], kw_planning: 1.2, value: 1 USD/hour, h100e: 1, survival: 0.99}
+"""
+
+
+def test_survival_is_read_in_the_period_of_its_row(tmp_path: Path) -> None:
+    """A file states survival a quarter, the sheet shows it a month."""
+    (tmp_path / "monthly.yaml").write_text(MONTHLY_FLEET, encoding="utf-8")
+    done = run(tmp_path / "monthly.yaml", costs=False)
+    book = write_workbook(done, tmp_path / "monthly.xlsx")
+    assert run_hash(load_workbook_scenario(book), done.manifest["options"]) == done.hash
+    scenario = load_workbook_scenario(edited(book, tmp_path, put("fleet.own.survival", 0.98)))
+    assert resolve(scenario).network.values["fleet.own.survival"].tolist() == pytest.approx([0.98] * 3, rel=1e-14)
