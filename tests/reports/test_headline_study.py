@@ -1,0 +1,106 @@
+"""The study of weak inputs on a chain whose answer is known by hand, and how the first page speaks of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reports.context import Context
+from reports.first_page import first_page, flip_warning
+from reports.market_report import make_report, render_html
+from reports.sections.evidence import overturning
+from scenarios.headline import headline_study, headline_year, spread_at
+from scenarios.load import load_scenario
+from scenarios.nodes import Draw, Source, Spread
+from scenarios.resolve import resolve
+from scenarios.runner import run
+from scenarios.runs import Run
+
+CHAIN = """title: Two capacities
+horizon: {start: 2026-Q1, periods: 4}
+objective: units
+materials: {die: {unit: die}, accelerator: {unit: accelerator}}
+resources:
+  fab:
+    stage: fab
+    title: Wafer line
+    capacity: {value: 15000 die/quarter, range: [5000 die/quarter, 20000 die/quarter], kind: illustrative, note: guess}
+  cowos:
+    stage: packaging
+    title: Packaging line
+    capacity:
+      {value: 10000 accelerator/quarter, range: [9000 accelerator/quarter, 11000 accelerator/quarter],
+       kind: illustrative, note: another guess}
+processes:
+  make_die: {stage: fab, output: {die: 1}, uses: {fab: 1 die}}
+  package: {stage: packaging, input: {die: 1}, output: {accelerator: 1}, uses: {cowos: 1 accelerator}}
+demand: {accelerator: {price: 1 USD/accelerator}}
+"""
+
+
+@pytest.fixture(scope="module")
+def chain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("chain") / "chain.yaml"
+    path.write_text(CHAIN, encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def studied(chain: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    stored = run(chain, out=tmp_path_factory.mktemp("runs"), study=True)
+    assert stored.folder is not None
+    return Run.open(stored.folder)
+
+
+def test_known_answer(chain: Path) -> None:
+    table = headline_study(resolve(load_scenario(chain)), "2026").set_index("title")
+    fab, cowos = table.loc["Wafer line: capacity"], table.loc["Packaging line: capacity"]
+    assert fab["stage_base"] == "packaging" and fab["energised_base"] == pytest.approx(40_000)
+    assert (fab["low_input"], fab["base_input"], fab["high_input"]) == (5000, 15000, 20000)
+    assert fab["energised_low"] == pytest.approx(20_000) and fab["energised_high"] == pytest.approx(40_000)
+    assert fab["flips"] and fab["stage_low"] == "fab" and fab["stage_high"] == "packaging"
+    assert fab["flips_at"] == pytest.approx(10_000, rel=0.03)
+    assert not cowos["flips"] and (cowos["energised_low"], cowos["energised_high"]) == (36_000, 44_000)
+    assert list(table["flips"]) == sorted(table["flips"], reverse=True)
+
+
+def test_study_leaves_the_optimum_as_it_was(chain: Path) -> None:
+    resolved = resolve(load_scenario(chain))
+    first, second = (headline_study(resolved, "2026") for _ in range(2))
+    assert first.equals(second)
+
+
+def test_headline_year(chain: Path) -> None:
+    resolved = resolve(load_scenario(chain))
+    assert headline_year(resolved, "2026-11-30") == "2026"
+    assert headline_year(resolved, "2031-01-01") == "2026"
+
+
+@pytest.mark.parametrize("rank", [0.0, 0.1, 0.5, 0.8, 1.0])
+def test_shown_value_is_the_one_that_is_drawn(rank: float) -> None:
+    import numpy as np
+
+    drawn = Spread(np.array([3.0]), np.array([1.0]), np.array([7.0]), "x", Source.same(1, "estimate"))
+    expected = drawn.at(Draw({"x": np.array([rank])}))[0, 0]
+    assert spread_at(3.0, 1.0, 7.0, rank) == pytest.approx(expected)
+
+
+def test_first_page_says_so_when_an_input_flips_the_stage(studied: Run) -> None:
+    c = Context(studied)
+    assert "Wafer line: capacity" in flip_warning(c)
+    assert "the costliest stage becomes wafers" in overturning(c)[0]
+    text = next(line.text for line in first_page(c) if line.label.startswith("What could overturn"))
+    assert text.startswith("1 weak input alone can change what binds in 2026")
+    page = render_html(make_report([studied]))
+    assert "not settled by the evidence" in page and 'id="overturn"' in page
+
+
+def test_run_with_study_has_its_own_id_and_is_found_again(studied: Run, chain: Path) -> None:
+    assert studied.folder is not None
+    plain = run(chain)
+    assert plain.id != studied.id and plain.json()["periods"] == studied.json()["periods"]
+    again = run(chain, out=studied.folder.parent, study=True)
+    assert again.folder == studied.folder and again.table("headline").equals(studied.table("headline"))
+    with pytest.raises(KeyError, match="no table 'headline'"):
+        plain.table("headline")
