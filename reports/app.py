@@ -13,9 +13,9 @@ app = marimo.App(width="full", app_title="wafer2token")
 def _():
     import marimo as mo
 
-    from reports import app_files, app_model, app_session, app_tables, app_view
+    from reports import app_session, app_tables, app_view
 
-    return app_files, app_model, app_session, app_tables, app_view, mo
+    return app_session, app_tables, app_view, mo
 
 
 @app.cell
@@ -35,9 +35,11 @@ def _(app_view, given, mo):
 
 
 @app.cell
-def _(app_model, held, mo, scenario):
+def _(app_session, held, mo, scenario):
     with mo.status.spinner(title=f"Compiling {scenario.selected_key}", subtitle="once for this scenario"):
-        preview = app_model.open_preview(scenario.value)
+        _found = app_session.opened(scenario.value)
+    mo.stop(isinstance(_found, str), mo.vstack([scenario, mo.callout(mo.plain_text(str(_found)), kind="danger")]))
+    preview = _found
     held.forget()
     return (preview,)
 
@@ -70,14 +72,25 @@ def _(mo, preview):
 
 
 @app.cell
-def _(app_session, chosen, held, mo, preview, set_started, started, year):
+def _(chosen, preview, year):
     preview.focus(year.value)
     controls = preview.choose(chosen.value)
+    return (controls,)
+
+
+@app.cell
+def _(app_session, controls, mo, preview, started):
     sliders = mo.ui.dictionary(app_session.sliders(mo, controls, started(), patient=preview.large))
     app_session.spoken(sliders, controls)
+    return (sliders,)
+
+
+@app.cell
+def _(app_session, controls, held, mo, set_started):
+    # not in the cell of the sliders: a cell that reads a state is not run again by a setter of its own
     resets = app_session.resets(mo, controls, held, set_started)
-    presets = app_session.presets(mo, preview, set_started)
-    return controls, presets, resets, sliders
+    presets = app_session.presets(mo, controls, set_started)
+    return presets, resets
 
 
 @app.cell
@@ -202,24 +215,16 @@ def _(app_tables, mo, preview, rank):
 
 
 @app.cell
-def _(app_files, held, mo, preview, report):
+def _(app_session, held, mo, report):
     mo.stop(not report.value)
-    import tempfile
-    from pathlib import Path
-
-    with (
-        mo.status.spinner(title="Solving, pricing and writing the report") as _spinner,
-        tempfile.TemporaryDirectory() as _folder,
-    ):
-        _path = app_files.report_of(
-            preview,
-            held.case.settings,
-            held.case.start,
-            Path(_folder),
-            progress=lambda text: _spinner.update(subtitle=text),
-        )
-        _page = _path.read_bytes()
-    mo.download(_page, filename=f"{held.name()}_report.html", mimetype="text/html", label="Download the report (HTML)")
+    with mo.status.spinner(title="Solving, pricing and writing the report") as _spinner:
+        _page = app_session.report_page(held, lambda text: _spinner.update(subtitle=text))
+    _name = f"{held.name()}_report.html"
+    (
+        mo.callout(mo.plain_text(_page), kind="danger")
+        if isinstance(_page, str)
+        else mo.download(_page, filename=_name, mimetype="text/html", label="Download the report (HTML)")
+    )
     return
 
 

@@ -87,7 +87,7 @@ def report_of(
 
     name = f"{preview.resolved.scenario.name}_case"
     if preview.origin:
-        entries = [*preview.edits(preview.settings(settings), start), ("title", _title(preview))]
+        entries = [*preview.edits(preview.settings(settings), start), ("title", {"replace": _title(preview)})]
         loaded = load_scenario(preview.origin, entries, name=name)
     else:
         folder.mkdir(parents=True, exist_ok=True)

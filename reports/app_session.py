@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from html import escape
@@ -15,7 +16,19 @@ if TYPE_CHECKING:
     from reports.app_controls import Control
     from reports.app_model import Case, Preview
 
-__all__ = ["Given", "Held", "buttons", "choice", "presets", "resets", "share", "sliders", "spoken"]
+__all__ = [
+    "Given",
+    "Held",
+    "buttons",
+    "choice",
+    "opened",
+    "presets",
+    "report_page",
+    "resets",
+    "share",
+    "sliders",
+    "spoken",
+]
 
 Settings = dict[str, float]
 Setter = Callable[[Any], None]
@@ -106,6 +119,29 @@ class Held:
         return self.preview.scenario_text(self.case.settings, self.case.start)
 
 
+def opened(scenario: str) -> Preview | str:
+    """A preview, or in words why there is none: a page has no exit code."""
+    from reports.app_model import open_preview
+
+    try:
+        return open_preview(scenario)
+    except ValueError as problem:
+        return f"{scenario} cannot be shown.\n{problem}"
+
+
+def report_page(held: Held, progress: Callable[[str], None]) -> bytes | str:
+    """The report of the case on screen as an HTML page, or in words why there is none."""
+    from reports.app_files import report_of
+
+    assert held.preview is not None and held.case is not None, "a case is on screen before a report is asked for"
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            path = report_of(held.preview, held.case.settings, held.case.start, Path(folder), progress=progress)
+            return path.read_bytes()
+    except ValueError as problem:
+        return f"There is no report of this case.\n{problem}"
+
+
 def sliders(mo: Any, controls: Mapping[str, Control], started: Mapping[str, float], *, patient: bool) -> dict[str, Any]:
     """A slider with a typed number for each control, at what was asked for where it is within its ends.
 
@@ -161,9 +197,8 @@ def resets(mo: Any, controls: Mapping[str, Control], held: Held, set_started: Se
     }
 
 
-def presets(mo: Any, preview: Preview, set_started: Setter) -> Any:
+def presets(mo: Any, controls: Mapping[str, Control], set_started: Setter) -> Any:
     """Settings that are asked for often: the ends of the sources, a fifth more or less of one limit."""
-    controls = preview.controls
     choices: dict[str, Settings] = {"Base": {}}
     ends = {k: c for k, c in controls.items() if c.low is not None and c.high is not None}
     limits = {k: c for k, c in ends.items() if all(p.endswith(".capacity") for p in c.paths)}

@@ -223,4 +223,4 @@ def ranking(preview: Preview, rows: Sequence[tuple[Control, float, float]]) -> s
 def _signed(value: float) -> str:
     if abs(value) < 0.5:
         return "no change"
-    return ("+" if value > 0 else "-") + count(abs(value), 3)
+    return ("+" if value > 0 else "-") + count(float(round(abs(value))), 3)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -128,6 +130,22 @@ def test_reset_undo_pin_and_compare(window: Window) -> None:
 
 @pytest.mark.browser
 @needs_browser
+def test_presets_and_the_reset_of_one_slider(window: Window) -> None:
+    page = window.page
+    if "All sliders are at the base" not in page.inner_text("body"):
+        before = window.value()
+        page.get_by_role("button", name="Reset all").click()
+        window.changed_from(before)
+    base = window.value()
+    page.get_by_label("Preset").first.select_option(label="Energised power at the low end of its sources")
+    low = window.changed_from(base)
+    assert float(low.split()[0]) < float(base.split()[0])
+    page.get_by_role("button", name="↺").first.click()
+    assert window.changed_from(low) == base
+
+
+@pytest.mark.browser
+@needs_browser
 def test_the_scenario_file_and_the_link_hold_the_case(window: Window, tmp_path: Path) -> None:
     page = window.page
     shown = window.press(0, "PageUp")
@@ -194,10 +212,18 @@ def _get(url: str) -> tuple[int, bytes]:
             return (401 if error.code in (302, 303, 307) else error.code), error.read()
 
 
+def test_every_cell_runs_without_a_browser() -> None:
+    """As a script the notebook runs all its cells."""
+    app = Path(__file__).parents[2] / "reports" / "app.py"
+    command = [sys.executable, "-W", "ignore", str(app), "--scenario", "course_11_1"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
 def test_a_wrong_target_is_an_error_before_anything_starts(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no library scenario of this name; did you mean small"):
         _arguments("smal")
-    with pytest.raises(ValueError, match="not a finished run"):
+    with pytest.raises(ValueError, match="is not a run: it has no manifest"):
         _arguments(str(tmp_path))
     stored = run("course_11_1", out=tmp_path)
     assert _arguments(str(stored.folder)) == ["--run", str(stored.folder)]

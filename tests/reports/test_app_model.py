@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from reports.app_controls import addresses, control_of, edits
 from reports.app_model import Preview
-from reports.app_session import Given, Held
+from reports.app_session import Given, Held, opened, report_page
 from scenarios.load import load_scenario
 from scenarios.resolve import resolve
 from scenarios.runner import run
@@ -222,3 +222,20 @@ def test_undo_goes_back_one_change_at_a_time(course: Preview) -> None:
     assert held.undo()["resources_cowos_capacity"] == 100
     assert held.undo()["resources_cowos_capacity"] == 120, "nothing older: stays"
     assert "scale: 1.2" in held.text()
+
+
+def test_what_cannot_be_shown_is_said_in_words(tmp_path: Path) -> None:
+    path = tmp_path / "wrong.yaml"
+    path.write_text(PROMISE.replace("yield: 0.8", "yeild: 0.8"), encoding="utf-8")
+    said = opened(str(path))
+    assert isinstance(said, str) and "unknown key 'yeild'" in said and "wrong.yaml:6" in said
+    assert isinstance(opened("course_11_1"), Preview)
+
+
+def test_the_report_of_a_case_is_a_page(course: Preview) -> None:
+    held = Held()
+    held.take(course, course.solve({"resources_cowos_capacity": 120}))
+    said: list[str] = []
+    page = report_page(held, said.append)
+    assert isinstance(page, bytes) and b"<html" in page[:500].lower() and said
+    assert b"12,000" in page and b"Course 11.1: a case from the app" in page
