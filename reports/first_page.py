@@ -13,7 +13,8 @@ from reports.answer_text import (
 from reports.context import Context
 from reports.sections.changes import change_words
 from reports.sections.evidence import overturning
-from reports.wording import in_sentence, percent
+from reports.tables import records
+from reports.wording import in_sentence, listing, percent
 
 __all__ = ["first_page", "flip_warning"]
 
@@ -34,7 +35,7 @@ def first_page(c: Context, previous: Context | None = None) -> list[AnswerLine]:
     lines += [
         AnswerLine("What could overturn this.", _overturn(c)),
         AnswerLine("Since the last edition.", change_words(c, previous)),
-        AnswerLine("Track record.", f"{comparison_words(c)} No backtest yet.".strip()),
+        AnswerLine("Track record.", f"{comparison_words(c)} {_record(c)}".strip()),
         AnswerLine("Particulars.", _particulars(c)),
     ]
     return lines
@@ -90,6 +91,16 @@ def flip_warning(c: Context) -> str:
         f"The binding stage of {table['year'].iloc[0]} is not settled by the evidence: within its stated range, "
         f"{'each of these inputs' if len(names) > 1 else 'this input'} alone changes it: {'; '.join(names)}."
     )
+
+
+def _record(c: Context) -> str:
+    """The backtest in one sentence."""
+    summary = c.table("backtest_summary")
+    if summary is None:
+        return "No backtest in this report."
+    yearly = summary[(summary["level"] == "designer") & (summary["span"] == "year")].sort_values("origin")
+    parts = [f"{r.hits:.0f} of {r.scored} yearly totals inside the 90 % band from {r.origin}" for r in records(yearly)]
+    return f"Backtest: {listing(parts)}."
 
 
 def _particulars(c: Context) -> str:

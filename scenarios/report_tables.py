@@ -9,6 +9,7 @@ engine).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -58,7 +59,44 @@ def studies(
         say("accuracy of the per-token engine")
         if (table := accuracy()) is not None:
             tables["accuracy"] = table
+        tables |= track_record()
     return tables
+
+
+def track_record() -> dict[str, pd.DataFrame]:
+    """The shipped scoreboard of backtests: yearly rows, and the summary with the 95 % interval of its coverage."""
+    from scenarios.backtest_store import stored_backtest
+
+    try:
+        held = stored_backtest()
+    except FileNotFoundError:
+        return {}
+    scores = held["scores"]
+    yearly = scores[scores["span"] == "year"].reset_index(drop=True)
+    yearly = yearly.assign(reason=yearly["reason"].fillna(""), stage=yearly["stage"].fillna(""))
+    summary = held["summary"]
+    hits = (summary["coverage"] * summary["scored"]).round()
+    ends = [wilson(h, n) for h, n in zip(hits, summary["scored"], strict=True)]
+    summary = summary.assign(hits=hits, coverage_low=[a for a, _ in ends], coverage_high=[b for _, b in ends])
+    for table in (yearly, summary):
+        for column in ("period", "origin"):
+            if column in table:
+                table[column] = table[column].astype(str)
+    return {"backtest": yearly, "backtest_summary": summary}
+
+
+def wilson(hits: float, trials: float) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share.
+
+    >>> [round(x, 2) for x in wilson(16, 20)]
+    [0.58, 0.92]
+    """
+    z = 1.959964
+    share = hits / trials
+    centre = share + z * z / (2 * trials)
+    spread = z * math.sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials))
+    scale = 1 + z * z / trials
+    return (centre - spread) / scale, (centre + spread) / scale
 
 
 def _models(resolved: Resolved) -> Sequence[str]:

@@ -7,17 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reports.cli.exits import print_json
+from reports.cli.exits import UsageError, print_json
 
 if TYPE_CHECKING:
     from scenarios.load import Scenario
     from scenarios.runs import Run
 
-__all__ = ["check_verb", "parse_sets", "run_verb"]
-
-
-class UsageValueError(ValueError):
-    """An option whose text cannot be read; the message shows the form."""
+__all__ = ["check_verb", "new_verb", "parse_sets", "run_verb"]
 
 
 def parse_sets(texts: Sequence[str]) -> list[tuple[str, Any]]:
@@ -27,7 +23,7 @@ def parse_sets(texts: Sequence[str]) -> list[tuple[str, Any]]:
     [('resources.power_us.capacity', {'scale': 0.8}), ('discount_rate', 0.08)]
 
     Raises:
-        UsageValueError: for a text without `=` or with a value that is not YAML.
+        UsageError: for a text without `=` or with a value that is not YAML.
     """
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
@@ -36,11 +32,11 @@ def parse_sets(texts: Sequence[str]) -> list[tuple[str, Any]]:
     for text in texts:
         path, equals, value = text.partition("=")
         if not equals or not path.strip():
-            raise UsageValueError(f"--set {text!r}: write PATH=VALUE, e.g. resources.power_us.capacity={{scale: 0.8}}")
+            raise UsageError(f"--set {text!r}: write PATH=VALUE, e.g. resources.power_us.capacity={{scale: 0.8}}")
         try:
             out.append((path.strip(), YAML(typ="safe", pure=True).load(value)))
         except YAMLError as exc:
-            raise UsageValueError(f"--set {text!r}: the value is not YAML: {exc}") from exc
+            raise UsageError(f"--set {text!r}: the value is not YAML: {exc}") from exc
     return out
 
 
@@ -95,6 +91,18 @@ def check_verb(scenario: str, sets: Sequence[str], outputs: bool, as_json: bool)
     )
     for name in names:
         print(name)
+
+
+def new_verb(folder: Path, as_json: bool) -> None:
+    """Write the starter project and name its files."""
+    from scenarios.template import new_project
+
+    made = new_project(folder)
+    if as_json:
+        print_json({"files": [str(path) for path in made]})
+    else:
+        for path in made:
+            print(path)
 
 
 def _say(text: str) -> None:

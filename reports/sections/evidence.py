@@ -13,7 +13,9 @@ from reports.sections.limits import scope
 from reports.tables import records
 from reports.wording import brief, count, in_sentence, listing, percent, plain, stage_title
 
-__all__ = ["accuracy_section", "others_section", "overturn_section", "overturning"]
+__all__ = ["accuracy_section", "others_section", "overturn_section", "overturning", "record_words"]
+
+BAND = 0.9
 
 _GROUPS = {"nvidia": "NVIDIA", "amd": "AMD", "google": "Google TPU", "aws": "AWS Trainium"}
 _SCHEMES = {"pair": "model and accelerator", "hardware": "accelerator", "family": "hardware family"}
@@ -228,7 +230,7 @@ def _balance(balance: pd.DataFrame) -> Table:
 
 
 def accuracy_section(c: Context) -> Section:
-    """The engine's accuracy table, solver evidence and checks, and that there is no backtest yet."""
+    """Solver evidence and checks, the backtest scoreboard, and the engine's accuracy table."""
     s = Section("record", "Track record and checks")
     checks = c.run.checks
     bad = checks[~checks["passed"]]
@@ -244,14 +246,75 @@ def accuracy_section(c: Context) -> Section:
     if len(bad):
         names = "; ".join(f"{r.check} {r.subject} {r.period}".strip() for r in records(bad.head(5)))
         s.warnings.append(f"Failed checks: {names}.")
-    s.paragraphs.append(
-        "No forecast of this program has met its outcome yet: there is no backtest in this edition, and the bands "
-        "have not earned the word chance."
-    )
+    s.paragraphs.append(record_words(c))
+    s.tables += _backtest(c)
     table = c.table("accuracy")
     if table is not None:
         s.tables.append(_accuracy(table))
     return s
+
+
+def record_words(c: Context) -> str:
+    """How earlier forecasts did, or that there is no backtest."""
+    summary = c.table("backtest_summary")
+    if summary is None:
+        return "This report holds no backtest, so its bands have not earned the word chance."
+    yearly = summary[(summary["level"] == "designer") & (summary["span"] == "year")].sort_values("origin")
+    parts = [_origin_words(r) for r in records(yearly)]
+    short = bool((yearly["coverage_high"] < BAND).any())
+    verdict = "The bands hold less than they say: read them as spreads, not as chances." if short else ""
+    text = f"Backtest, knowing only what was known on the day: {'; '.join(parts)}. A score below 1 beats the naive forecast."
+    return f"{text} {verdict}".strip()
+
+
+def _origin_words(r: Any) -> str:
+    share = f"95 % interval of that share {percent(r.coverage_low)} to {percent(r.coverage_high)}"
+    score = f"score {plain(r.score / r.score_last, 2)} times that of the last value held"
+    return (
+        f"from {r.origin} {r.hits:.0f} of {r.scored} yearly totals of designers inside the 90 % band ({share}), {score}"
+    )
+
+
+def _backtest(c: Context) -> list[Table]:
+    scores = c.table("backtest")
+    if scores is None:
+        return []
+    scores = scores[scores["level"] == "designer"].sort_values(
+        ["origin", "period", "outcome"], ascending=[True, True, False]
+    )
+    rows = [
+        [
+            r.origin,
+            r.title,
+            r.period,
+            (f"{r.outcome / 1e3:,.0f}", r.outcome),
+            f"{r.outcome_low / 1e3:,.0f} to {r.outcome_high / 1e3:,.0f}",
+            (f"{r.value / 1e3:,.0f}", r.value),
+            f"{r.low / 1e3:,.0f} to {r.high / 1e3:,.0f}",
+            "hit" if r.inside else "miss",
+            ("-", None) if pd.isna(r.naive_last) else (f"{r.naive_last / 1e3:,.0f}", r.naive_last),
+            str(r.reason).replace("hbm ", "HBM ") or "-",
+        ]
+        for r in records(scores)
+    ]
+    columns = [
+        "Known up to",
+        "Designer",
+        "Year",
+        "#Outcome",
+        "#Its band",
+        "#Forecast",
+        "#90 % of draws",
+        "Inside",
+        "#Last value held",
+        "Why it missed",
+    ]
+    note = (
+        "Outcome: Epoch AI's estimate. Forecast: median of the draws of a rolling plan that knows only facts dated "
+        "before the day; inputs not "
+        "known then are illustrative stand-ins. Products and quarters: wafer2token backtest."
+    )
+    return [Table.of("Backtest: finished accelerators a year, thousand", columns, rows, note=note, short="backtest")]
 
 
 def _slice(name: str) -> str:

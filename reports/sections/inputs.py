@@ -168,7 +168,6 @@ def _missing(c: Context) -> list[tuple[str, str]]:
             "Shares of draws",
             "no sampled run stands behind this report: ranges are single inputs moved alone, not probabilities",
         ),
-        ("Track record", "no backtest yet; outside estimates are shown instead"),
         ("Agent tasks", "first version: one task profile a kind, review by people dominates"),
         (
             "Models and accelerators",
@@ -179,6 +178,8 @@ def _missing(c: Context) -> list[tuple[str, str]]:
     ]
     if c.table("headline") is None:
         rows.append(("Study of weak inputs", "not in this run: make the run with --report"))
+    if c.table("backtest") is None:
+        rows.append(("Track record", "no backtest in this run; outside estimates are shown instead"))
     if c.table("accuracy") is None:
         rows.append(("Accuracy of the engine", "not in this run"))
     return rows

@@ -16,6 +16,7 @@ from reports.context import Context, PlaceholderError
 from reports.market_report import Report, make_report, render_html, write_report
 from reports.sections.changes import change_words
 from reports.wording import stage_title
+from scenarios.report_tables import track_record
 from scenarios.runner import run
 from scenarios.runs import Run
 
@@ -276,6 +277,21 @@ def test_placeholders_are_refused(course: Run) -> None:
     hurt.tables = {**course.tables, "inputs": course.inputs.assign(kind="placeholder")}
     with pytest.raises(PlaceholderError, match=r"rests on 12 placeholder.*replace each by a fact"):
         make_report([hurt])
+
+
+def test_track_record_tells_hits_and_misses_alike(course: Run) -> None:
+    held = track_record()
+    scored = copy.copy(course)
+    scored.tables = {**course.tables, **held}
+    made = make_report([scored])
+    rows = table(made, "backtest").rows
+    designers = held["backtest"][held["backtest"]["level"] == "designer"]
+    assert len(rows) == len(designers) >= 8
+    hits = [row for row in rows if row[7].text == "hit"]
+    assert len(hits) == int(designers["inside"].sum()) < len(rows)
+    stated = next(line.text for line in made.answer if line.label.startswith("Track record"))
+    first = designers[designers["origin"] == min(designers["origin"])]
+    assert f"{int(first['inside'].sum())} of {len(first)} yearly totals inside the 90 % band" in stated
 
 
 def test_report_file_figures_and_data(course: Run, tmp_path: Path) -> None:
