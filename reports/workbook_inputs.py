@@ -66,7 +66,7 @@ _UNITS = {
     "package": "packages",
     "die": "good dies",
     "rack": "racks",
-    "micronit": "test time of a million reference tests",
+    "test": "final test of one H100",
     "starts": "units started by a process",
     "tokens": "tokens",
     "relative rise": "rise of a capacity over its value",

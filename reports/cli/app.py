@@ -294,6 +294,17 @@ def view(
     view_verb(target, port, browser, json_)
 
 
+@app.command()
+@verb
+def new(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new or empty folder.")], json_: Json = False
+) -> None:
+    """Start a project: a scenario that runs, its schema for editors, and a note."""
+    from reports.cli.run import new_verb
+
+    new_verb(folder, json_)
+
+
 def main() -> None:
     """Console entry; a usage error exits with 2."""
     sys.exit(app())

@@ -12,10 +12,14 @@ import sys
 from collections.abc import Callable
 from typing import Any, NoReturn, ParamSpec
 
-__all__ = ["CHECK_FAILED", "INFEASIBLE", "INVALID", "CheckFailedError", "print_json", "verb"]
+__all__ = ["CHECK_FAILED", "INFEASIBLE", "INVALID", "CheckFailedError", "UsageError", "print_json", "verb"]
 
-INVALID, INFEASIBLE, CHECK_FAILED, INTERRUPTED = 3, 4, 5, 130
+USAGE, INVALID, INFEASIBLE, CHECK_FAILED, INTERRUPTED = 2, 3, 4, 5, 130
 P = ParamSpec("P")
+
+
+class UsageError(ValueError):
+    """An option whose text cannot be read; the message shows the form."""
 
 
 class CheckFailedError(Exception):
@@ -54,6 +58,8 @@ def _code(exc: Exception) -> int:
     names = {c.__name__ for c in type(exc).__mro__}
     if names & {"InfeasibleError", "UnboundedError"}:
         return INFEASIBLE
+    if isinstance(exc, UsageError):
+        return USAGE
     return INVALID if isinstance(exc, ValueError | FileNotFoundError | IsADirectoryError | PermissionError) else 1
 
 
