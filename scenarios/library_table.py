@@ -1,0 +1,126 @@
+"""One table over the library: every named scenario solved once, side by side.
+
+A row: accelerators energised in each year, the stage whose limits cost most in each year, the cost of an hour of one
+accelerator and of a million output tokens of one model on it, and the hash of the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from scenarios.errors import InfeasibleError, ScenarioError
+from scenarios.limit_rents import costliest_stage
+from scenarios.load import load_scenario
+from scenarios.locate import names
+from scenarios.runner import run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from scenarios.runs import Run
+
+__all__ = ["compare_all", "library_cases", "markdown"]
+
+#: Scenarios that mean something on today's facts only in their own verb, or have no accelerators.
+_APART = ("backtest_", "course_")
+Progress = Callable[[str], None]
+
+
+def library_cases() -> list[str]:
+    """Names of the scenarios that are compared: `base` first, then the others; backtests and the course example not.
+
+    >>> library_cases()[0], "backtest_2024" in library_cases()
+    ('base', False)
+    """
+    found = [n for n in names() if not n.startswith(_APART)]
+    return sorted(found, key=lambda n: (n != "base", n == "small", n))
+
+
+def compare_all(
+    scenarios: Sequence[str] | None = None,
+    *,
+    years: Sequence[str] = ("2026", "2028"),
+    sku: str = "b200",
+    model: str = "llama_3_1_70b",
+    out: str | Path | None = None,
+    progress: Progress | None = None,
+) -> pd.DataFrame:
+    """Solve scenarios and put them in one table, a row each; with `out` the runs are stored and found again.
+
+    Columns: scenario, title, regime, energised_YEAR, binding_YEAR (stage with the largest rent), usd_per_gpu_hour and
+    usd_per_mtoken (of `sku`, and of `model` on it, mean of the last year), hash, problem (empty, or why there is no
+    plan; a figure that a scenario does not have is missing, never zero).
+
+    Raises:
+        ScenarioError: a scenario that is wrong or not there.
+    """
+    say = progress or (lambda text: None)
+    rows = []
+    for name in scenarios if scenarios is not None else library_cases():
+        say(f"{name} ...")
+        try:
+            rows.append(_row(run(name, out=out, prices=False), years, sku, model))
+        except InfeasibleError as exc:
+            title = load_scenario(name).title
+            rows.append({"scenario": name, "title": title, "problem": str(exc).splitlines()[0]})
+    columns = ["scenario", "title", "regime", *(f"energised_{y}" for y in years), *(f"binding_{y}" for y in years)]
+    return pd.DataFrame(rows, columns=[*columns, "usd_per_gpu_hour", "usd_per_mtoken", "hash", "problem"])
+
+
+def _row(done: Run, years: Sequence[str], sku: str, model: str) -> dict[str, Any]:
+    binding = done.table("binding")
+    last = years[-1]
+    row: dict[str, Any] = {"scenario": done.scenario, "title": done.answer["title"], "regime": done.answer["regime"]}
+    for year in years:
+        row[f"energised_{year}"] = _output(done, f"energised:*@{year}")
+        row[f"binding_{year}"] = costliest_stage(binding, year)
+    row["usd_per_gpu_hour"] = _output(done, f"usd_per_gpu_hour:{sku}@{last}")
+    row["usd_per_mtoken"] = _output(done, f"usd_per_mtoken_output:{model}/{sku}@{last}")
+    return row | {"hash": done.hash, "problem": ""}
+
+
+def _output(done: Run, name: str) -> float | None:
+    """An output of a run; None where the scenario has no such product or year."""
+    try:
+        return done.output(name)
+    except ScenarioError:
+        return None
+
+
+def markdown(table: pd.DataFrame) -> str:
+    """The table as Markdown: accelerators in millions, change against the first row in per cent, hashes short.
+
+    >>> row = {"scenario": "a", "energised_2026": 2e6, "binding_2026": "hbm", "usd_per_gpu_hour": 2.5,
+    ...        "usd_per_mtoken": None, "hash": "0123456789abcdef", "problem": ""}
+    >>> print(markdown(pd.DataFrame([row])).splitlines()[-1])
+    | a | 2.00 | hbm | 2.50 | - | 0123456789ab |
+    """
+    years = [c.removeprefix("energised_") for c in table.columns if c.startswith("energised_")]
+    head = ["scenario", *(f"energised {y}, millions" for y in years), *(f"binds {y}" for y in years)]
+    head += ["$/GPU-hour", "$/Mtoken", "run"]
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    first = table.iloc[0]
+    for _, row in table.iterrows():
+        cells = [str(row["scenario"])]
+        cells += [_millions(row[f"energised_{y}"], first[f"energised_{y}"]) for y in years]
+        cells += [str(row[f"binding_{y}"] or "-") if pd.notna(row[f"binding_{y}"]) else "-" for y in years]
+        cells += [_money(row["usd_per_gpu_hour"]), _money(row["usd_per_mtoken"])]
+        cells.append(str(row["hash"])[:12] if pd.notna(row["hash"]) else str(row["problem"]))
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _millions(value: float | None, first: float | None) -> str:
+    if value is None or pd.isna(value):
+        return "-"
+    text = f"{value / 1e6:.2f}"
+    if first is None or pd.isna(first) or value == first:
+        return text
+    return f"{text} ({100 * (value / first - 1):+.0f} %)"
+
+
+def _money(value: float | None) -> str:
+    return "-" if value is None or pd.isna(value) else f"{value:.2f}"
