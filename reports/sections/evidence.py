@@ -263,8 +263,8 @@ def record_words(c: Context) -> str:
     parts = [_origin_words(r) for r in records(yearly)]
     short = bool((yearly["coverage_high"] < BAND).any())
     verdict = "The bands hold less than they say: read them as spreads, not as chances." if short else ""
-    text = f"Backtest, knowing only what was known on the day: {'; '.join(parts)}. A score below 1 beats the naive forecast."
-    return f"{text} {verdict}".strip()
+    text = f"Backtest, knowing only what was known on the day: {'; '.join(parts)}."
+    return f"{text} A score below 1 beats the naive forecast. {verdict}".strip()
 
 
 def _origin_words(r: Any) -> str:
