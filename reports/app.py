@@ -79,8 +79,8 @@ def _(chosen, preview, year):
 
 
 @app.cell
-def _(app_session, controls, mo, preview, started):
-    sliders = mo.ui.dictionary(app_session.sliders(mo, controls, started(), patient=preview.large))
+def _(app_session, controls, held, mo, preview, started):
+    sliders = mo.ui.dictionary(app_session.sliders(mo, controls, held.values(started()), patient=preview.large))
     app_session.spoken(sliders, controls)
     return (sliders,)
 

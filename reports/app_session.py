@@ -88,6 +88,7 @@ class Held:
     preview: Preview | None = None
     case: Case | None = None
     past: list[Settings] = field(default_factory=list)
+    asked: Settings | None = None
 
     def forget(self) -> None:
         """Another scenario was chosen."""
@@ -98,6 +99,16 @@ class Held:
         if self.case is not None and self.case.settings != case.settings:
             self.past = [*self.past[-49:], self.case.settings]
         self.preview, self.case = preview, case
+
+    def values(self, asked: Settings) -> Settings:
+        """Where new sliders stand: at what a button, preset or link has just asked for, else where they stood.
+
+        Sliders are made anew when another year or other inputs are chosen; that must not put them back.
+        """
+        if asked is self.asked:
+            return self.now()
+        self.asked = asked
+        return dict(asked)
 
     def undo(self) -> Settings:
         """Settings before the last change; those of now where there are none."""

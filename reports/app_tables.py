@@ -145,7 +145,7 @@ def comparison(preview: Preview, cases: Sequence[tuple[str, Case]], model: str, 
     rows += _cost_lines(preview, only, model, task)
     rows += _inputs(preview, only)
     heads = ["figure", *(escape(name) for name, _ in cases), "change, last two"]
-    return f'<div class="w2t"><h2>Side by side</h2>{_table("", heads, rows)}</div>'
+    return f'<div class="w2t"><h2>Side by side</h2>{_table("Every case at its own settings", heads, rows)}</div>'
 
 
 def _cost_lines(preview: Preview, cases: Sequence[Case], model: str, task: str) -> list[str]:

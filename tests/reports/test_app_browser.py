@@ -140,6 +140,11 @@ def test_presets_and_the_reset_of_one_slider(window: Window) -> None:
     page.get_by_label("Preset").first.select_option(label="Energised power at the low end of its sources")
     low = window.changed_from(base)
     assert float(low.split()[0]) < float(base.split()[0])
+    page.get_by_label("Year shown").first.select_option(label="2025")
+    other = window.changed_from(low)
+    assert "Moved: Energised power" in page.inner_text("body"), "another year keeps the sliders"
+    page.get_by_label("Year shown").first.select_option(label="2026")
+    assert window.changed_from(other) == low
     page.get_by_role("button", name="↺").first.click()
     assert window.changed_from(low) == base
 

@@ -239,3 +239,15 @@ def test_the_report_of_a_case_is_a_page(course: Preview) -> None:
     page = report_page(held, said.append)
     assert isinstance(page, bytes) and b"<html" in page[:500].lower() and said
     assert b"12,000" in page and b"Course 11.1: a case from the app" in page
+
+
+def test_new_sliders_stand_where_the_old_ones_stood(course: Preview) -> None:
+    held, asked = Held(), {"resources_cowos_capacity": 130.0}
+    assert held.values(asked) == asked, "a link or preset is obeyed"
+    held.take(course, course.solve({"resources_cowos_capacity": 110}))
+    assert held.values(asked)["resources_cowos_capacity"] == 110, "another year was chosen: nothing moves"
+    assert held.values({}) == {}, "reset is obeyed"
+    held.forget()
+    held.values(asked)
+    held.forget()
+    assert held.values(asked) == {}, "another scenario starts at its base"
