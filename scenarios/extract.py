@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scenarios.nodes import Array
+from supply.optimizer.price_map import PriceMap
 
 if TYPE_CHECKING:
     from scenarios.costing import CostModel
@@ -91,6 +92,8 @@ class Extractor:
             dtype=np.int64,
         ).reshape(len(self.resources), self.length)
         self.natural = np.array([self.compiled.structure.natural[r] for r in self.resources])
+        self.price_map = PriceMap(self.compiled)
+        self.priced = [self.price_map.resources.index(r) for r in self.resources]
 
     def _finals(self) -> None:
         """Final materials: matrix entries of what starts deliver into their balance, and opening pipelines."""
@@ -179,7 +182,7 @@ class Extractor:
         compiled = self.compiled
         flow, worth = compiled.scale.flow, compiled.scale.flow * compiled.scale.money
         values, periods = compiled.values, self.periods
-        x, y = reading.x, np.append(reading.y, 0.0)
+        x = reading.x
         energised = np.bincount(*self._spot("energise"), weights=self._weights("energise", x), minlength=self._size())
         fleet = np.bincount(*self._spot("fleet"), weights=self._weights("fleet", x), minlength=self._size())
         ratio = np.concatenate(
@@ -187,7 +190,7 @@ class Extractor:
             or [np.zeros(0)]
         )
         discount = self._discount()
-        price = y[self.limit_rows] * worth / self.natural[:, None] / discount[None, :]
+        price = self.price_map(reading.y, values)[self.priced] / discount[None, :]
         lasting = np.cumsum((price * discount)[:, ::-1], axis=1)[:, ::-1] / discount
         limit = np.append(compiled.engine.rhs, 0.0)[self.limit_rows[:, :periods]]
         used = np.append(reading.activity, 0.0)[self.limit_rows[:, :periods]]

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from scenarios import locate
 from scenarios.errors import Position, Problem, ScenarioError, did_you_mean
-from scenarios.paths_match import Leaf, leaves
+from scenarios.paths_match import Leaf, leaves, match
 from scenarios.positions import Document, Loc, dotted, nearest, parse_scalar
 from scenarios.schema import SECTIONS, ScenarioFile, specs
 from scenarios.values import EDIT_KEYS, FORM_KEYS, TAG, Edit, Form, parse_edit
@@ -63,8 +63,24 @@ class Scenario:
 
     def canonical(self) -> dict[str, Any]:
         """What the scenario says, without file names and positions: the input of the run's hash."""
-        edits = [[e.pattern, e.raw] for e in self.edits]
-        return {"scenario": self.data, "set": edits}
+        return {"scenario": self.data, "set": [list(edit) for edit in self.effective_edits()]}
+
+    def level_of(self, loc: Loc) -> int:
+        """Level of the file that wrote a number (0 the oldest parent); an edit of an older file does not reach it."""
+        for cut in range(len(loc), 0, -1):
+            if loc[:cut] in self.levels:
+                return self.levels[loc[:cut]]
+        return 0
+
+    def effective_edits(self) -> list[tuple[str, Any]]:
+        """The edits in order as (pattern, raw); one that a younger file's number cancels in part names what is left."""
+        out: list[tuple[str, Any]] = []
+        for applied in self.edits:
+            found = match(applied.pattern, self.leaves, self.file.groups)
+            left = [path for path in found if applied.level >= self.level_of(self.leaves[path].loc)]
+            whole = len(left) == len(found)
+            out += [(pattern, applied.raw) for pattern in ([applied.pattern] if whole else left)]
+        return out
 
 
 def load_scenario(

@@ -128,16 +128,9 @@ class _Resolver:
         for applied in self.scenario.edits:
             found = match(applied.pattern, self.leaves, groups) or self._split_yield(applied.pattern)
             for path in found:
-                if applied.level >= self._level(self.leaves[path].loc):
+                if applied.level >= self.scenario.level_of(self.leaves[path].loc):
                     out.setdefault(path, []).append(applied)
         return out
-
-    def _level(self, loc: Loc) -> int:
-        """Level of the file that wrote a number; an edit of an older file does not reach it."""
-        for cut in range(len(loc), 0, -1):
-            if loc[:cut] in self.scenario.levels:
-                return self.scenario.levels[loc[:cut]]
-        return 0
 
     def _split_yield(self, pattern: str) -> list[str]:
         """`processes.P.yield.M`: give each output of P its own yield, starting from the common one."""

@@ -163,7 +163,7 @@ def resolved_yaml(resolved: Resolved) -> str:
 
     scenario = resolved.scenario
     content = dict(scenario.data)
-    edits = [(applied.pattern, applied.raw) for applied in scenario.edits]
+    edits = scenario.effective_edits()
     if edits:
         once = len({pattern for pattern, _ in edits}) == len(edits)
         content["set"] = dict(edits) if once else [{pattern: raw} for pattern, raw in edits]

@@ -94,3 +94,38 @@ def test_canonical_json_and_hash_do_not_depend_on_order() -> None:
     with pytest.raises(ValueError, match="Out of range float"):
         canonical_json(float("nan"))
     assert json.loads(canonical_json({"x": "é"})) == {"x": "é"}
+
+
+def test_a_parents_edit_that_a_child_cancels_is_neither_hashed_nor_written_out(tmp_path: Path) -> None:
+    from scenarios.load import load_scenario
+    from scenarios.resolve import resolve
+    from scenarios.runner import resolved_yaml, run_hash
+
+    (tmp_path / "parent.yaml").write_text(
+        "extends: course_11_1\nset: {resources.cowos.capacity: {scale: 0.5}}\n", encoding="utf-8"
+    )
+    child = tmp_path / "child.yaml"
+    child.write_text(
+        "extends: parent.yaml\nresources: {cowos: {stage: packaging, capacity: 8000 accelerator/quarter}}\n",
+        encoding="utf-8",
+    )
+    given = load_scenario(child)
+    again = tmp_path / "again.yaml"
+    again.write_text(resolved_yaml(resolve(given)), encoding="utf-8")
+    reloaded = load_scenario(again, name="child")
+    for scenario in (given, reloaded):
+        assert resolve(scenario).network.values["resources.cowos.capacity"][0] == 8000.0
+    assert run_hash(given) == run_hash(reloaded)
+
+
+def test_draws_and_run_agree_on_prices_with_contract_shares() -> None:
+    from scenarios.evaluators import Chunk
+    from scenarios.runner import run
+    from scenarios.study import prepare
+
+    names = [f"price:{r}@2024-Q3" for r in ("cowos", "cowos_l", "hbm_sk_hynix")]
+    _, _, worker = prepare("small", outputs=names)
+    drawn = worker.evaluate(Chunk(0, 0, size=1)).values[0]
+    whole = run("small", prices=False, costs=False)
+    for name, value in zip(names, drawn, strict=True):
+        assert value == pytest.approx(whole.output(name), rel=1e-6, abs=1e-6)
