@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import secrets
+import signal
 import socket
 import subprocess
 import sys
@@ -51,6 +52,7 @@ class Server:
 
 def view_verb(target: str, port: int | None, open_browser: bool, as_json: bool) -> None:
     """Serve the app until interrupted; print the address with its token."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # a polite end of this process ends the app too
     server = start_server(target, port)
     try:
         if as_json:
