@@ -22,7 +22,7 @@ from econ.performance.mlperf import latency_limits, mean_tpot_limit_s
 from econ.performance.parameters import ParameterSet
 from econ.performance.requests import build_setups
 from econ.performance.setups import Setups
-from econ.performance.steps import Constants, StepTime, constants, decode_step, prefill
+from econ.performance.steps import Constants, StepTime, constants, decode_step, prefill, weight_bytes_per_rank
 
 __all__ = ["Answers", "evaluate", "limit_names"]
 
@@ -37,12 +37,14 @@ LIMIT_SHARE = {"ttft_p99": 0.65, "ttft_mean": 0.26, "tpot_p99": 0.87, "tpot_mean
 
 @dataclass(frozen=True)
 class Answers:
-    """Metrics by name (seconds, or tokens/s), what binds decode and what binds the first token, and fit in memory."""
+    """Metrics by name (seconds, or tokens/s), what binds decode and the first token, fit in memory, and the weights of
+    one accelerator over its memory."""
 
     metrics: dict[str, Array]
     decode_limit: list[str]
     first_limit: list[str]
     fits: NDArray[np.bool_]
+    weight_share: Array
 
 
 def limit_names(step: StepTime, overload: Array | None = None) -> list[str]:
@@ -113,10 +115,16 @@ def _latencies(s: Setups, served: Served) -> dict[str, Array]:
     }
 
 
+def _weight_share(s: Setups) -> Array:
+    """Weights of one accelerator over its memory; above 1 the set-up cannot start."""
+    return np.asarray(weight_bytes_per_rank(s) / s.memory_bytes)
+
+
 def _from_served(s: Setups, c: Constants, served: Served, count: Array, copies: Array) -> Answers:
     step = decode_step(s, c, np.maximum(served.running, 1.0), s.isl + s.osl / 2)
     metrics = _latencies(s, served) | _rates(s, served.output_per_s, count, copies)
-    return Answers(metrics, limit_names(step, served.overload), _first_limits(served, c), batch_limit(s, c) >= 1.0)
+    fit = batch_limit(s, c) >= 1.0
+    return Answers(metrics, limit_names(step, served.overload), _first_limits(served, c), fit, _weight_share(s))
 
 
 def _fixed(s: Setups, c: Constants, count: Array) -> Answers:
@@ -134,7 +142,7 @@ def _fixed(s: Setups, c: Constants, count: Array) -> Answers:
     metrics["prefill_tokens_per_s"] = s.concurrency * s.isl / first
     metrics["decode_tokens_per_s_total"] = s.concurrency / step.total_s
     limits = ["compute" if a > b else "memory_bandwidth" for a, b in zip(pre.compute_s, pre.memory_s, strict=True)]
-    return Answers(metrics, limit_names(step), limits, batch_limit(s, c) >= s.concurrency)
+    return Answers(metrics, limit_names(step), limits, batch_limit(s, c) >= s.concurrency, _weight_share(s))
 
 
 def _limited_latencies(cases: Sequence[InferenceCase], free: dict[str, Array]) -> dict[str, Array]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from econ.performance.local import LocalCase, local_values
 from econ.performance.parameters import ParameterSet
 from econ.performance.prediction import Confidence, Limit, Prediction
 from econ.performance.requests import EngineError
+from econ.performance.row_units import UnitError, unit_factor
 from econ.performance.tables import band_for, knowledge, local_parameters, serving_parameters
 
 __all__ = ["in_unit", "predict_inference_rows"]
@@ -30,7 +32,6 @@ LOCAL_METRICS = (
     "ttft_mean",
     "prefill_time",
 )
-_SECONDS = {"ms": 1e3, "s": 1.0, "us": 1e6, "millisecond": 1e3, "second": 1.0, "": 1e3}
 _LATENCIES = ("ttft", "tpot", "itl", "prefill_time", "e2e")
 
 
@@ -43,15 +44,12 @@ def in_unit(value: float, metric: str, unit: str) -> float:
     Raises:
         EngineError: when the unit does not suit the metric.
     """
-    text = unit.strip().lower()
-    if metric.startswith(_LATENCIES):
-        if text not in _SECONDS:
-            raise EngineError(f"unit {unit!r} of {metric} is not a time; use ms, s or us")
-        return value * _SECONDS[text]
-    if text and not (text.startswith(("token", "tok")) or "/s" in text):
-        raise EngineError(f"unit {unit!r} of {metric} is not a token rate; use tokens/s")
-    scale = 1e-3 if text.startswith("k") else 1.0
-    return value * scale
+    latency = metric.startswith(_LATENCIES)
+    try:
+        return value * unit_factor(unit.strip() or "ms", "time") if latency else value * unit_factor(unit, "tokens")
+    except UnitError as problem:
+        wanted = "not a time" if latency else "not a token rate"
+        raise EngineError(f"{metric}: {problem} ({wanted})") from problem
 
 
 def predict_inference_rows(
@@ -103,10 +101,29 @@ def _served(mode: str, case: InferenceCase, answers: Answers, place: int) -> Pre
     limits = answers.first_limit if topic.endswith(("ttft", "prefill")) else answers.decode_limit
     limit: Limit = limits[place]  # type: ignore[assignment]
     low, high = band.low, band.high
+    share = answers.weight_share[place]
+    if share > 1.0:
+        count, memory = case.request.load, case.request.rates.memory_bytes
+        return Prediction.refused(
+            f"{request.model} does not fit: its weights are {share:.2f} times the {memory / 1e9:.0f} GB of one "
+            f"{request.hardware_name} at tp={count.tp:g}, pp={count.pp:g}, dp={count.dp:g}; "
+            "use more accelerators or a narrower format"
+        )
     if not answers.fits[place]:
         # The weights leave no room for the batch asked for: a row that exists ran in some other way.
         limit, low, high = "memory_capacity", low / 1.5, high * 1.5
-    return Prediction.within(value, low, high, confidence, limit)
+    answer = Prediction.within(value, low, high, confidence, limit)
+    return replace(answer, reason=_notes(case))
+
+
+def _notes(case: InferenceCase) -> str:
+    """What an answered row should be read with: assumptions, and a context beyond the model's limit."""
+    request = case.request
+    context, most = request.load.isl + request.load.osl, request.shape.context_limit
+    notes = [case.note] if case.note else []
+    if context > most:
+        notes.append(f"{context:g} tokens are beyond the context limit {most:g} of {request.model}, taken as extended")
+    return "; ".join(notes)
 
 
 def _local(items: Sequence[tuple[int, LocalCase, str, str]], p: ParameterSet) -> list[Prediction]:
@@ -125,6 +142,9 @@ def _local(items: Sequence[tuple[int, LocalCase, str, str]], p: ParameterSet) ->
             value = case.isl / value
         elif metric == "tokens_per_s_per_user":
             value = value / case.batch
+        if not np.isfinite(value) or value <= 0:
+            out.append(Prediction.refused(f"the model gave no finite {metric} for this set-up"))
+            continue
         confidence: Confidence = seen.confidence(
             model_pair(case.model, case.hardware_name), case.hardware_name, case.members["place"]
         )

@@ -27,6 +27,11 @@ MODES = (
     "local_prefill",
     "local_batch",
 )
+#: Cells that say nothing, and words for a load that nothing bounds.
+_BLANK = ("", "n/a", "na", "nan", "none", "-")
+_UNBOUNDED = re.compile(r"max|inf|unlimited|unbounded|saturat", re.IGNORECASE)
+#: Beyond any request, load or deployment: such a number is a slip.
+MOST = 1e7
 _LOCAL = re.compile(r"llama\.?cpp|ollama|exllama|mlx|gguf", re.IGNORECASE)
 
 
@@ -44,16 +49,35 @@ class InferenceCase:
     decode_workers: float = 1.0
     prefill_workers: float = 1.0
     scenario: str = ""
+    note: str = ""
 
 
-def number(row: Mapping[str, str], column: str) -> float | None:
-    """Number of a cell; None when empty or not a number (a range or a word)."""
+def number(row: Mapping[str, str], column: str, least: float = 1.0) -> float | None:
+    """Number of a cell; None when it is empty or says that nothing bounds it (`max`, `unlimited`).
+
+    >>> number({"tp": "8"}, "tp"), number({"isl": "1,024"}, "isl"), number({"osl": "n/a"}, "osl")
+    (8.0, 1024.0, None)
+
+    Raises:
+        EngineError: when the cell holds something else, or a number below ``least`` or beyond any set-up.
+    """
     text = (row.get(column) or "").strip().replace(",", "")
+    if text.lower() in _BLANK:
+        return None
     try:
-        return float(text)
+        value = float(text)
     except ValueError:
         found = re.search(r"(?:max_num_seqs|batch|concurrency)\D*(\d+)", text)
-        return float(found[1]) if found else None
+        if found is None:
+            if column == "concurrency_or_batch" and _UNBOUNDED.match(text):
+                return None
+            raise EngineError(f"{column} = {text!r} is not a number") from None
+        value = float(found[1])
+    if column == "concurrency_or_batch" and value == math.inf:
+        return None
+    if not least <= value <= MOST:
+        raise EngineError(f"{column} = {text!r} must be a number between {least:g} and {MOST:g}")
+    return value
 
 
 def mode_of(row: Mapping[str, str]) -> str:
@@ -92,11 +116,34 @@ def _layout(row: Mapping[str, str], accelerators: float) -> tuple[float, float, 
     attention = re.search(r"attention TP=(\d+) attention DP=(\d+) MoE TP=\d+ MoE EP=(\d+)", text)
     if attention and not number(row, "tp"):
         return float(attention[1]), pp, float(attention[3]), float(attention[2])
-    tp = number(row, "tp") or max(accelerators / (pp * dp), 1.0)
+    tp = number(row, "tp") or max((accelerators or 1.0) / (pp * dp), 1.0)
     if dp == 1 and "attention data-parallel option enabled" in text:
         # The stated width is that of the experts; attention runs one replica per accelerator.
         return 1.0, pp, ep, tp
+    if accelerators and tp * pp * dp > accelerators:
+        if tp * pp > accelerators or tp % dp:
+            raise EngineError(f"tp x pp x dp = {tp * pp * dp:g} is more than n_accelerators = {accelerators:g}")
+        # Data-parallel attention inside the tensor width, as servers of expert models count it.
+        tp /= dp
     return tp, pp, ep, dp
+
+
+def _arrival(scenario: str) -> float:
+    """Requests per second of an open load; infinite where all arrive at once."""
+    found = re.search(r"(?:qps|rate)=(\d+\.?\d*(?:e\d+)?)", scenario) or re.search(r"(\d+\.?\d*) sessions/s", scenario)
+    if found is None:
+        return math.inf
+    rate = float(found[1])
+    if not 0 < rate < MOST:
+        raise EngineError(f"scenario {scenario!r}: the arrival rate must be positive and below {MOST:g} a second")
+    return rate
+
+
+def _lengths(row: Mapping[str, str], metric: str) -> tuple[float | None, float | None]:
+    """Input and output tokens of a row; a first token alone may state an output of 0."""
+    first_only = metric.startswith(("ttft", "prefill"))
+    osl = number(row, "osl", least=0.0 if first_only else 1.0)
+    return number(row, "isl", least=0.0), osl if osl is None else max(osl, 1.0)
 
 
 def _request(row: Mapping[str, str], load: Load) -> Request:
@@ -124,7 +171,7 @@ def _wide(row: Mapping[str, str], isl: float | None, osl: float | None) -> Infer
     length_out = osl or 1000.0
     length_in = isl or (float(held[1]) - length_out / 2 if held else 2000.0)
     ranks = number(row, "ep") or 32.0
-    hit = float(cached[1]) / 100 if cached else 0.0
+    hit = min(float(cached[1]) / 100, 1.0) if cached else 0.0
     request = _request(row, Load(length_in, length_out, ranks, dp=ranks, ep=ranks, prefix_hit=hit))
     return InferenceCase("wide", request, row.get("metric") or "", row.get("unit") or "", ranks)
 
@@ -138,7 +185,7 @@ def _workers(text: str, side: str) -> tuple[float, float, float, float] | None:
 def _disaggregated(row: Mapping[str, str], base: Load) -> InferenceCase:
     text = row.get("conditions") or ""
     sides = [_workers(text, side) for side in ("prefill", "decode")]
-    if sides[0] is None or sides[1] is None:
+    if sides[0] is None or sides[1] is None or min(*sides[0], *sides[1]) < 1:
         raise EngineError("disaggregated serving without a stated layout of prefill and decode workers")
     requests = []
     for _, tp, dp, ep in (sides[0], sides[1]):
@@ -172,7 +219,7 @@ def parse_row(row: Mapping[str, str]) -> InferenceCase | LocalCase:
     if mode == "mlperf":
         request = mlperf_request(row, accelerators or 1.0)
         return InferenceCase(mode, request, metric, unit, accelerators or 1.0, scenario=row.get("scenario", "").lower())
-    isl, osl = number(row, "isl"), number(row, "osl")
+    isl, osl = _lengths(row, metric)
     concurrency = number(row, "concurrency_or_batch") or 1.0
     if mode.startswith("local"):
         return local_case(row, isl, osl, concurrency, accelerators or 1.0)
@@ -182,15 +229,21 @@ def parse_row(row: Mapping[str, str]) -> InferenceCase | LocalCase:
         isl, osl = SHAREGPT
     if isl is None:
         raise EngineError("the row states no input length (isl)")
+    note = ""
     if osl is None:
-        osl = isl if metric.startswith("throughput") and isl else 1.0
+        if not metric.startswith(("throughput", "ttft", "prefill")):
+            raise EngineError("the row states no output length (osl)")
+        osl = max(isl, 1.0) if metric.startswith("throughput") else 1.0
+        note = f"assumed: {osl:g} output tokens" if metric.startswith("throughput") else ""
     if mode == "disaggregated":
         return _disaggregated(row, Load(isl, osl, concurrency))
-    tp, pp, ep, dp = _layout(row, accelerators or 1.0)
+    if mode == "offline" and "closed" in (row.get("scenario") or "").lower() and not row.get("concurrency_or_batch"):
+        raise EngineError("a closed loop needs its number of users (concurrency_or_batch)")
+    tp, pp, ep, dp = _layout(row, accelerators)
     request = _request(row, Load(isl, osl, concurrency, tp=tp, pp=pp, ep=ep, dp=dp))
     if request.shape.n_experts == 0 and dp > 1 and not number(row, "dp"):
         request = _request(row, Load(isl, osl, concurrency, tp=tp * dp, pp=pp))
-    rate = re.search(r"(?:qps|rate)=(\d+\.?\d*)", row.get("scenario") or "")
-    sessions = re.search(r"(\d+\.?\d*) sessions/s", row.get("scenario") or "")
-    arrival = float(rate[1]) if rate else float(sessions[1]) if sessions else math.inf
-    return InferenceCase(mode, request, metric, unit, accelerators or request.accelerators, arrival_per_s=arrival)
+    arrival = _arrival(row.get("scenario") or "")
+    return InferenceCase(
+        mode, request, metric, unit, accelerators or request.accelerators, arrival_per_s=arrival, note=note
+    )

@@ -31,7 +31,14 @@ WIDTHS: Mapping[str, tuple[float, float, tuple[str, ...]]] = {
     "fp4_wo": (0.53, 2.0, ("bf16", "fp16")),
     "w4a8": (0.53, 1.0, ("fp8", "bf16")),
 }
-_SYSTEMS = {"a100_sxm": "A100", "h100_sxm": "H100", "h200_sxm": "H200", "b200_sxm": "B200", "b300_sxm": "B300"}
+_SYSTEMS = {
+    "a100_sxm": "A100",
+    "h100_sxm": "H100",
+    "h200_sxm": "H200",
+    "b200_sxm": "B200",
+    "b300_sxm": "B300",
+    "rtx_pro_6000_server": "RTX-PRO-6000-SE",
+}
 
 
 @lru_cache(maxsize=256)
@@ -41,7 +48,10 @@ def device_of(name: str) -> Hardware:
     Raises:
         EngineError: for an unknown accelerator.
     """
-    tried = [_SYSTEMS.get(name.lower(), name), name.replace("_sxm", "").replace("_", "-")]
+    tried = [
+        _SYSTEMS.get(name.lower(), name),
+        name.lower().replace("_sxm", "").replace("_server", "-SE").replace("_", "-"),
+    ]
     problem: Exception | None = None
     for candidate in tried:
         try:

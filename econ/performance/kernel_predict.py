@@ -13,9 +13,10 @@ from econ.performance.kernel_engine import (
     device_of,
     in_metric,
 )
-from econ.performance.kernel_rows import KernelCase, parse_kernel_row, parse_operator_row
+from econ.performance.kernel_rows import KernelCase, check_case, parse_kernel_row, parse_operator_row
 from econ.performance.prediction import Limit, Prediction
 from econ.performance.requests import EngineError
+from econ.performance.row_units import UnitError, unit_factor
 from econ.performance.tables import band_for, kernel_parameters, knowledge
 
 __all__ = ["predict_kernel_rows"]
@@ -45,30 +46,49 @@ def operation_of(case: KernelCase) -> str:
     return "collective" if case.op in COLLECTIVES else case.op
 
 
-def _parsed(row: Mapping[str, str]) -> KernelCase:
-    case = parse_operator_row(row) if (row.get("params_json") or "").strip() else parse_kernel_row(row)
+_UNITS = {
+    "latency_ms": ("time", "ms"),
+    "dispatch_us": ("time", "us"),
+    "combine_us": ("time", "us"),
+    "tflops": ("flops", "TFLOP/s"),
+}
+
+
+def _unit(case: KernelCase) -> float:
+    """Factor from a metric's own unit (ms, us, TFLOP/s, GB/s) to that of the row."""
+    kind, own = _UNITS.get(case.metric, ("bytes_rate", "GB/s"))
+    try:
+        return unit_factor(case.unit or own, kind) / unit_factor(own, kind)
+    except UnitError as problem:
+        raise EngineError(f"{case.metric}: {problem}") from problem
+
+
+def _parsed(row: Mapping[str, str]) -> tuple[KernelCase, float]:
+    """The case of a row and the factor to its unit."""
+    operator = bool((row.get("params_json") or "").strip())
+    case = parse_operator_row(row) if operator else parse_kernel_row(row)
     if case.metric not in METRICS:
         raise EngineError(f"metric {case.metric!r} is not predicted for kernels; known: {', '.join(METRICS)}")
-    if case.op == "gemm" and min(case.get("m"), case.get("n"), case.get("k")) <= 0:
-        raise EngineError("a matrix product needs m, n and k")
+    check_case(case, stated=operator)
     device_of(class_name(case.hardware))
-    return case
+    return case, _unit(case)
 
 
 def predict_kernel_rows(rows: Sequence[Mapping[str, str]]) -> list[Prediction]:
     """One prediction per kernel or operator row, in the row's own unit (operators: ms)."""
     out: list[Prediction | None] = [None] * len(rows)
     groups: dict[str, list[tuple[int, KernelCase]]] = {}
+    factors = [1.0] * len(rows)
     for n, row in enumerate(rows):
         try:
-            case = _parsed(row)
+            case, factors[n] = _parsed(row)
         except EngineError as problem:
             out[n] = Prediction.refused(str(problem))
             continue
         groups.setdefault(operation_of(case), []).append((n, case))
     for operation, items in groups.items():
         for (n, _), answer in zip(items, _group(operation, [case for _, case in items]), strict=True):
-            out[n] = answer
+            out[n] = answer.scaled(factors[n])
     return [answer for answer in out if answer is not None]
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from econ.performance.requests import EngineError
 
-__all__ = ["KernelCase", "parse_kernel_row", "parse_operator_row"]
+__all__ = ["KernelCase", "check_case", "parse_kernel_row", "parse_operator_row"]
 
 _SIZES = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "MB": 1e6, "GB": 1e9}
 FORMATS: tuple[str, ...] = ("bf16", "int8_wo", "int4_wo", "int8", "fp8", "fp8_block", "fp4", "fp4_wo", "w4a8")
@@ -179,6 +179,63 @@ def parse_kernel_row(row: Mapping[str, str]) -> KernelCase:
     return KernelCase(op, row.get("hardware") or "", dtype, backend, metric, row.get("unit") or "", size, kv)
 
 
+#: Metrics that each kernel has; a collective has no FLOPs, a matrix product no bus bandwidth.
+_METRICS: Mapping[str, tuple[str, ...]] = {
+    "gemm": ("latency_ms", "tflops", "memory_bandwidth"),
+    "moe": ("latency_ms",),
+    "prefill_attention": ("latency_ms", "tflops", "memory_bandwidth"),
+    "decode_attention": ("latency_ms", "memory_bandwidth"),
+    "latent_prefill": ("latency_ms", "tflops"),
+    "latent_decode": ("latency_ms", "tflops", "memory_bandwidth"),
+    "exchange": ("latency_ms", "dispatch_us", "combine_us", "dispatch_bandwidth", "combine_bandwidth"),
+    "stream": ("memory_bandwidth",),
+}
+_COLLECTIVE_METRICS = ("latency_ms", "busbw")
+#: Dimensions without which an operator of a table has no time.
+_NEEDED: Mapping[str, tuple[str, ...]] = {
+    "gemm": ("m", "n", "k"),
+    "moe": ("tokens", "hidden", "inter_size", "experts", "topk"),
+    "prefill_attention": ("batch", "heads", "seq", "head_dim"),
+    "decode_attention": ("batch", "heads", "kv_len", "head_dim"),
+    "latent_prefill": ("batch", "heads", "seq"),
+    "latent_decode": ("batch", "heads", "kv_len"),
+    "exchange": ("tokens", "hidden", "topk"),
+}
+_COLLECTIVE_NEEDED = ("bytes", "ranks")
+#: Dimensions that may be zero: no window, no cached tokens, query heads alone.
+_MAY_BE_ZERO = ("window_size", "step", "kv_heads")
+#: Every dimension that a kernel model reads.
+_READ = frozenset(
+    [name for names in _NEEDED.values() for name in names]
+    + [*_COLLECTIVE_NEEDED, *_MAY_BE_ZERO, "nodes", "tokens/rank", "moe_ep_size", "moe_tp_size"]
+)
+MOST = 1e13
+
+
+def check_case(case: KernelCase, stated: bool) -> KernelCase:
+    """The case itself when its metric belongs to its kernel and its dimensions can be.
+
+    ``stated``: a row of an operator table, which must state every dimension that its time depends on.
+
+    Raises:
+        EngineError: with the metric or the dimension.
+    """
+    known = _METRICS.get(case.op, _COLLECTIVE_METRICS)
+    if case.metric not in known:
+        raise EngineError(f"metric {case.metric!r} is not one of {case.op} kernels: {', '.join(known)}")
+    for name in sorted(_READ & set(case.size)):
+        value = case.size[name]
+        if not 0 <= value <= MOST or (value == 0 and name not in _MAY_BE_ZERO):
+            raise EngineError(f"{name} = {value:g}: a dimension is positive and at most {MOST:g}")
+    if stated:
+        missing = [n for n in _NEEDED.get(case.op, _COLLECTIVE_NEEDED) if n not in case.size]
+        if missing:
+            raise EngineError(f"params_json states no {', '.join(missing)}, which the time of {case.op} depends on")
+    if case.get("topk") > case.get("experts", case.get("topk")):
+        raise EngineError(f"topk = {case.get('topk'):g} is more than {case.get('experts'):g} experts")
+    return case
+
+
 _OPERATORS = {
     "gemm": "gemm",
     "moe": "moe",
@@ -210,7 +267,7 @@ def parse_operator_row(row: Mapping[str, str]) -> KernelCase:
         raise EngineError(f"params_json of {op_name!r} is not JSON: {problem}") from problem
     if not isinstance(params, dict):
         raise EngineError(f"params_json of {op_name!r} must be an object")
-    size = {k: float(v) for k, v in params.items() if isinstance(v, int | float) and not k.endswith("_us")}
+    size = {k: _float(k, v) for k, v in params.items() if _counts(k, v)}
     op = _OPERATORS.get(op_name)
     if op is None and ("dispatch" in op_name or "combine" in op_name or "a2a" in op_name):
         op = "exchange"
@@ -236,6 +293,19 @@ def parse_operator_row(row: Mapping[str, str]) -> KernelCase:
         width = 1.0 if "int8" in label or "fp8" in label else 2.0
         size["bytes"] = size.get("message_size", 0.0) * width
     return KernelCase(op, row.get("system") or "", label, backend, "latency_ms", "ms", size, kv)
+
+
+def _counts(name: str, value: object) -> bool:
+    """True for a dimension: a number that is no measured time or bandwidth of the table."""
+    measured = name.endswith(("_us", "_gbps", "_ms"))
+    return isinstance(value, int | float) and not isinstance(value, bool) and not measured
+
+
+def _float(name: str, value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError as problem:
+        raise EngineError(f"{name} is larger than any dimension") from problem
 
 
 _DTYPES = ("gemm_dtype", "moe_dtype", "attn_dtype", "mla_dtype", "nccl_dtype", "allreduce_dtype", "comm_dtype")

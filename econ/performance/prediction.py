@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 Confidence = Literal["measured_nearby", "same_hardware", "same_family", "first_principles"]
@@ -67,6 +67,16 @@ class Prediction:
         125.0
         """
         return cls(predicted, predicted * low_factor, predicted * high_factor, confidence, limited_by)
+
+    def scaled(self, factor: float) -> Prediction:
+        """The same answer in another unit.
+
+        >>> Prediction(10.0, 8.0, 12.0, "same_hardware", "compute").scaled(1e3).predicted
+        10000.0
+        """
+        if self.predicted is None or self.low is None or self.high is None or factor == 1.0:
+            return self
+        return replace(self, predicted=self.predicted * factor, low=self.low * factor, high=self.high * factor)
 
     def as_columns(self) -> dict[str, str]:
         """The six output columns of `predict` as text; empty where there is no number."""

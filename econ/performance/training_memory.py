@@ -25,6 +25,7 @@ __all__ = [
     "check_training_fit",
     "least_accelerators",
     "state_bytes_per_parameter",
+    "state_fits",
     "training_memory",
     "training_state_bytes",
 ]
@@ -260,6 +261,11 @@ def usable_bytes(hw: Hardware) -> float:
 def fits(model: TrainingModel, hw: Hardware, setup: TrainingSetup, recipe: str | StateRecipe = "adam_mixed") -> bool:
     """Whether the fullest rank stays within what a process can fill."""
     return memory_on(model, hw, setup, recipe).total_bytes <= usable_bytes(hw)
+
+
+def state_fits(model: TrainingModel, hw: Hardware, setup: TrainingSetup) -> bool:
+    """Whether weights, gradients and optimizer alone stay within the memory: a bound that no allocator beats."""
+    return memory_on(model, hw, setup).state_bytes <= hw.memory_bytes
 
 
 def check_training_fit(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from econ.performance.row_units import UnitError, unit_factor
 from econ.performance.training import peak_flop_per_s, training_flops_per_token
 from econ.performance.training_memory import GIB, memory_on
 from econ.performance.training_rows import MEMORY_METRICS, TrainingCase
 
-__all__ = ["memory_value", "metric_from_step", "step_from_metric"]
+__all__ = ["memory_value", "metric_from_step", "step_from_metric", "unit_of_row"]
 
 
 def _factor(case: TrainingCase) -> float:
@@ -45,3 +46,27 @@ def memory_value(case: TrainingCase) -> float:
     if case.metric == "activation_memory_gib":
         return memory.activation_bytes / GIB
     return memory.reserved_bytes / GIB
+
+
+_KINDS = {
+    "step_time_s": "time",
+    "tokens_per_s_per_gpu": "tokens",
+    "tflops_per_gpu": "flops",
+    "mfu": "share",
+    "samples_per_s_total": "samples",
+}
+
+
+def unit_of_row(metric: str, unit: str) -> float:
+    """Factor from a metric's own unit to that of a row.
+
+    >>> unit_of_row("mfu", "percent"), unit_of_row("peak_memory_gib", "GiB per GPU"), unit_of_row("step_time_s", "ms")
+    (100.0, 1.0, 1000.0)
+
+    Raises:
+        UnitError: when the unit does not suit the metric.
+    """
+    try:
+        return unit_factor(unit, _KINDS.get(metric, "memory"))
+    except UnitError as problem:
+        raise UnitError(f"{metric}: {problem}") from problem

@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from econ.performance.names import did_you_mean, normalise
+from econ.performance.architecture import ArchitectureError, architecture
+from econ.performance.names import did_you_mean, normalise, parse_model, stage_free
 from supply.paths import data_file
 
 __all__ = ["TrainingModel", "TrainingModelError", "dense_model", "known_training_models", "training_model"]
@@ -246,10 +247,16 @@ def training_model(name: str) -> TrainingModel:
         TrainingModelError: when no shape is known; the message offers the nearest names and the way by size.
     """
     table = _table()
-    for text in (name, _TUNING.sub("", name.strip())):
+    plain, _ = parse_model(name)
+    for text in (name, _TUNING.sub("", name.strip()), plain, stage_free(plain)):
         found = table.get(normalise(text))
         if found is not None:
             return found
+    try:
+        architecture(name)
+    except ArchitectureError as problem:
+        if not str(problem).startswith("unknown"):
+            raise TrainingModelError(f"{problem}; or give its parameter count (params)") from problem
     hint = did_you_mean(name, known_training_models())
     raise TrainingModelError(f"unknown model {name!r}{hint}; or give its parameter count (dense_model)")
 

@@ -13,7 +13,8 @@ from typing import Any
 from econ.performance.hardware import Hardware
 from econ.performance.prediction import Confidence, Limit, Prediction
 from econ.performance.training import step_time
-from econ.performance.training_metrics import memory_value, metric_from_step
+from econ.performance.training_memory import GIB, TrainingMemoryError, memory_on, state_fits
+from econ.performance.training_metrics import memory_value, metric_from_step, unit_of_row
 from econ.performance.training_model import TrainingModel
 from econ.performance.training_parameters import family_of
 from econ.performance.training_rows import MEMORY_METRICS, TrainingCase, training_case
@@ -60,7 +61,22 @@ def step_band(model: TrainingModel, hw: Hardware) -> tuple[float, float]:
     return low, high
 
 
+def _refuse_misfit(case: TrainingCase) -> None:
+    """Refuse a run whose weights, gradients and optimizer state alone exceed the memory.
+
+    Raises:
+        TrainingMemoryError: with the bytes and what to change.
+    """
+    if not state_fits(case.model, case.hw, case.setup):
+        state, memory = memory_on(case.model, case.hw, case.setup).state_bytes, case.hw.memory_bytes
+        raise TrainingMemoryError(
+            f"{case.model.name} does not fit: weights, gradients and optimizer need {state / GIB:.1f} GiB of the "
+            f"{memory / GIB:.1f} GiB of one {case.hw.name}; shard more (dp with zero3, tp, pp) or use more accelerators"
+        )
+
+
 def _speed(case: TrainingCase) -> Prediction:
+    _refuse_misfit(case)
     step = step_time(case.model, case.hw, case.setup)
     confidence = confidence_of(case)
     known = _known()
@@ -98,14 +114,15 @@ def predict_training_row(row: Mapping[str, str]) -> Prediction:
     """
     try:
         case = training_case(row)
+        factor = unit_of_row(case.metric, row.get("unit") or "")
         answer = _memory(case) if case.metric in MEMORY_METRICS else _speed(case)
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         return Prediction.refused(str(error))
     if answer.predicted is None or not math.isfinite(answer.predicted) or answer.predicted <= 0:
         return Prediction.refused("no finite answer for this set-up")
     if case.metric == "mfu" and answer.predicted > 1:
         return Prediction.refused("the set-up contradicts itself: it would run above the dense peak")
-    return answer
+    return answer.scaled(factor)
 
 
 def predict_training_rows(rows: Sequence[Mapping[str, str]]) -> list[Prediction]:

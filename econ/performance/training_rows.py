@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from econ.performance.hardware import Hardware, HardwareError, hardware
 from econ.performance.training_layout import best_layout, with_fitting_recompute
-from econ.performance.training_memory import TrainingMemoryError, fits
+from econ.performance.training_memory import TrainingMemoryError, fits, state_fits
 from econ.performance.training_model import TrainingModel, TrainingModelError, dense_model, training_model
 from econ.performance.training_parameters import TrainingConstants
 from econ.performance.training_setup import SetupError, TrainingSetup
@@ -39,7 +39,13 @@ TOLD_COLUMNS = ("seq", "global_batch", "micro_batch", "recompute")
 DEFAULT_SEQUENCE, DEFAULT_RANK_TOKENS, EARLY_CHUNKS, MAX_CHUNKS = 2048, 4096, 3, 8
 #: Rates an accelerator hardly depend on the number of accelerators: a usual size is assumed where none is stated.
 RATE_METRICS, DEFAULT_ACCELERATORS = ("mfu", "tflops_per_gpu", "tokens_per_s_per_gpu"), 256
+#: Longest sequence and largest batch, layout or cluster that a row can mean; a larger number is a slip.
+MOST = 1e7
 _NUMBER = re.compile(r"[-+]?\d*\.?\d+(?:[eE][-+]?\d+)?")
+
+
+#: A micro-batch below one sequence splits a sequence over chips; 1/64 is the least that is plausible.
+_RANGE: Mapping[str, tuple[float, float]] = {"micro_batch": (1 / 65, MOST), "global_batch": (1 / 65, MOST)}
 
 
 class RowError(ValueError):
@@ -79,8 +85,9 @@ def _number(row: Mapping[str, str], key: str) -> float | None:
     if not _NUMBER.fullmatch(text):
         raise RowError(f"{key} = {text!r} is not a number")
     value = float(text)
-    if not 0 < value < 1e16:
-        raise RowError(f"{key} = {text!r} must be positive")
+    low, high = _RANGE.get(key, (0.0, 1e16))
+    if not low < value <= high:
+        raise RowError(f"{key} = {text!r} must be above {low:g} and at most {high:g}")
     return value
 
 
@@ -88,8 +95,8 @@ def _whole(row: Mapping[str, str], key: str) -> int | None:
     value = _number(row, key)
     if value is None:
         return None
-    if value != int(value):
-        raise RowError(f"{key} = {value!r} must be a whole number")
+    if value != int(value) or value > MOST:
+        raise RowError(f"{key} = {value!r} must be a whole number, at most {MOST:g}")
     return int(value)
 
 
@@ -246,6 +253,37 @@ def training_case(row: Mapping[str, str], constants: TrainingConstants | None = 
     )
 
 
+def _check_layout(row: Mapping[str, str], model: TrainingModel, count: int | None) -> None:
+    """Refuse a stated layout that the model or the stated accelerators contradict.
+
+    Raises:
+        RowError: with the degree and what it contradicts.
+    """
+    tp, pp, cp, ep = (_whole(row, k) or 1 for k in ("tp", "pp", "cp", "ep"))
+    dp, replica = _whole(row, "dp"), tp * pp * cp
+    if tp > model.n_heads:
+        raise RowError(f"tp = {tp} is more than the {model.n_heads} attention heads of {model.name}")
+    if ep > 1 and not model.moe_layers:
+        raise RowError(f"ep = {ep}: {model.name} has no experts")
+    if count is not None and replica > count:
+        raise RowError(f"tp x pp x cp = {replica} is more than n_accelerators = {count}")
+    if count is not None and dp is not None and dp * replica != count:
+        raise RowError(f"tp x pp x cp x dp = {replica * dp} is not n_accelerators = {count}")
+
+
+def _check_batch(setup: TrainingSetup) -> None:
+    """Refuse a micro-batch that is more than a replica's share of the global batch.
+
+    Raises:
+        RowError: with both.
+    """
+    if setup.micro_batch * setup.dp > setup.global_batch * (1 + 1e-9):
+        raise RowError(
+            f"micro_batch = {setup.micro_batch:g} on {setup.dp} replicas is more than global_batch = "
+            f"{setup.global_batch:g}"
+        )
+
+
 def _setup(
     row: Mapping[str, str],
     model: TrainingModel,
@@ -260,6 +298,7 @@ def _setup(
     degrees = {k: _whole(row, k) for k in ("tp", "pp", "cp", "ep")}
     stated = any(v is not None for v in (*degrees.values(), _whole(row, "dp")))
     tp, pp, cp, ep = (degrees[k] or 1 for k in ("tp", "pp", "cp", "ep"))
+    _check_layout(row, model, _whole(row, "n_accelerators"))
     accelerators = _accelerators(row, tp * pp * cp, assumed)
     sequence = _whole(row, "seq")
     if sequence is None:
@@ -298,12 +337,18 @@ def _setup(
     virtual = _virtual(conditions, model, pp, unfused)
     schedule = "interleaved" if virtual > 1 else "1f1b"
     setup = replace(base, tp=tp, pp=pp, cp=cp, ep=1, virtual=virtual, schedule=schedule)
-    setup = replace(setup, ep=min(ep, setup.tp * setup.cp * setup.dp))
+    setup = replace(setup, ep=ep)
+    if global_batch is not None and micro is not None:
+        _check_batch(replace(setup, global_batch=global_batch))
     if micro is None:
         setup = replace(setup, micro_batch=max(1.0, DEFAULT_RANK_TOKENS * cp // sequence))
     if global_batch is None:
         assumed.append("global batch of one micro-batch a replica")
         setup = replace(setup, global_batch=setup.dp * setup.micro_batch * (4 * pp if pp > 1 else 1))
+    if not re.search(r"fsdp|zero|shard", low) and not state_fits(model, hw, setup) and pp == 1:
+        # A run that exists cannot have held a whole state a replica: its sharding is not told.
+        setup = replace(setup, sharding="zero3")
+        assumed.append("weights sharded over the replicas (zero3), as nothing less fits")
     if recompute is None:
         setup = with_fitting_recompute(model, hw, setup)
         assumed.append(f"recompute {setup.recompute} by memory")

@@ -29,7 +29,7 @@ NEVER_READ = ("value", "id", "source", "url", "as_of")
 ROW = {
     "model": "MPT-7b", "params": "6658859008", "hardware": "A100-40", "n_accelerators": "64", "seq": "2048",
     "global_batch": "1152", "micro_batch": "18", "tp": "1", "pp": "1", "dp": "64", "precision": "bf16",
-    "recompute": "full (activation checkpointing)", "metric": "tokens_per_s_per_gpu", "unit": "tokens/s/GPU",
+    "recompute": "full (activation checkpointing)", "metric": "tokens_per_s_per_gpu", "unit": "",
     "conditions": "FSDP FULL_SHARD, MP mode PURE",
 }  # fmt: skip
 
@@ -120,10 +120,10 @@ def test_metrics_of_one_run_agree() -> None:
         ({"hardware": "H1000"}, "unknown hardware 'H1000'; did you mean H100"),
         ({"n_accelerators": "", "dp": "", "metric": "step_time_s"}, "neither n_accelerators nor dp"),
         ({"n_accelerators": "many"}, "n_accelerators = 'many' is not a number"),
-        ({"tp": "7"}, "do not divide"),
+        ({"tp": "7", "dp": ""}, "do not divide"),
         ({"precision": "int3"}, "precision 'int3' is not one of"),
         ({"recompute": "maybe"}, "recompute 'maybe' is not none, selective or full"),
-        ({"seq": "-4"}, "seq = '-4' must be positive"),
+        ({"seq": "-4"}, "seq = '-4' must be above 0"),
     ],
 )
 def test_refusals_name_the_cause(change: dict[str, str], reason: str) -> None:
