@@ -68,8 +68,8 @@ def test_invalid_input_is_three_with_every_problem_at_its_place(tmp_path: Path) 
     assert "Traceback" not in done.output
 
 
-def test_bad_set_and_unknown_scenario_are_three() -> None:
-    assert call("run", "course_11_1", "--set", "no equals sign").exit_code == 3
+def test_a_malformed_set_is_two_and_an_unknown_scenario_three() -> None:
+    assert call("run", "course_11_1", "--set", "no equals sign").exit_code == 2
     done = call("run", "no_such_scenario")
     assert done.exit_code == 3 and "no_such_scenario" in done.stderr
 
