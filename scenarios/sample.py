@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scenarios.evaluators import Chunk, ChunkResult, InProcess, Processes, Worker
+from scenarios.evaluators import Chunk, ChunkResult, DrawEvaluator, InProcess, Processes, Worker
 from scenarios.load import Scenario, load_scenario
 from scenarios.nodes import Array
 from scenarios.run_store import check_complete, find_complete, read_table, write_table
@@ -185,18 +185,24 @@ def sample(
     outputs: Sequence[str] | None = None,
     out: str | Path | None = None,
     control: int = 0,
+    cluster: str | None = None,
     progress: Progress | None = None,
 ) -> Sample:
     """Draw the uncertain inputs of a scenario and solve the whole chain for each.
 
     `control` > 0 adds a control variate: that many further input draws, without a solve, give the mean of the
-    first-order prediction from the nominal prices. The same seed gives the same numbers for any `workers`.
+    first-order prediction from the nominal prices. The same seed gives the same numbers for any `workers`, and for any
+    `cluster` (a Dask scheduler as `tcp://HOST:PORT`, or `local`; see `scenarios.cluster`) with the same libraries.
 
     Raises:
         ScenarioError: wrong scenario, unknown input or output. InfeasibleError: no optimum in the nominal case.
     """
     if draws < 1:
         raise ValueError(f"draws = {draws}: give at least 1")
+    if cluster is not None:
+        from scenarios.cluster import parse_address
+
+        parse_address(cluster)
     loaded = scenario if isinstance(scenario, Scenario) else load_scenario(scenario, sets)
     options = {"draws": draws, "seed": seed, "method": method, "inputs": inputs, "outputs": outputs, "control": control}
     digest = run_hash(loaded, {"sample": options, "chunk": CHUNK})
@@ -220,7 +226,7 @@ def sample(
         else:
             _place(held, values, controls, failed)
     if todo:
-        _evaluate(worker, workers, todo, store, (values, controls, failed), progress, draws)
+        _evaluate(worker, workers, todo, store, (values, controls, failed), progress, draws, cluster)
     mean, error = _control_mean(worker, resolved, chosen, seed, control) if control else (None, 0.0)
     result = Sample(loaded.name, digest, list(worker.names), values, ranks, controls, failed, mean, error)
     if store is not None:
@@ -242,14 +248,13 @@ def _evaluate(
     into: tuple[Array, Array, dict[int, str]],
     progress: Progress | None,
     draws: int,
+    cluster: str | None = None,
 ) -> None:
-    many = workers > 1 and len(todo) > 1
     started, done, whole = time.monotonic(), 0, sum(c.size for c in todo)
     by_index = {chunk.index: chunk for chunk in todo}
     for attempt in range(RESTARTS + 1):
-        maker = Processes(worker.study, min(workers, len(by_index))) if many else InProcess(worker.study, worker)
         try:
-            with maker as evaluator:
+            with _evaluator(worker, workers, len(by_index), cluster) as evaluator:
                 for result in evaluator.map(list(by_index.values())):
                     _place(result, *into)
                     chunk = by_index.pop(result.index)
@@ -263,6 +268,16 @@ def _evaluate(
         except BrokenProcessPool:  # a worker was killed: its chunks are computed again by new workers
             if attempt == RESTARTS:
                 raise
+
+
+def _evaluator(worker: Worker, workers: int, chunks: int, cluster: str | None) -> DrawEvaluator:
+    if cluster is not None:
+        from scenarios.cluster import Cluster
+
+        return Cluster(worker.study, cluster, min(workers, chunks))
+    if workers > 1 and chunks > 1:
+        return Processes(worker.study, min(workers, chunks))
+    return InProcess(worker.study, worker)
 
 
 def _place(result: ChunkResult, values: Array, controls: Array, failed: dict[int, str]) -> None:
