@@ -1,6 +1,7 @@
 """One table over the library: every named scenario solved once, side by side.
 
-A row: accelerators energised in each year, the stage whose limits cost most in each year, the cost of an hour of one
+A row: accelerators energised in each year and, since parts differ, their H100-equivalents over all the years; the
+stage whose limits cost most in each year; the cost of an hour of one
 accelerator and of a million output tokens of one model on it, and the hash of the run.
 """
 
@@ -42,7 +43,7 @@ def library_cases() -> list[str]:
 def compare_all(
     scenarios: Sequence[str] | None = None,
     *,
-    years: Sequence[str] = ("2026", "2028"),
+    years: Sequence[str] = ("2026", "2027", "2028"),
     sku: str = "b200",
     model: str = "llama_3_1_70b",
     out: str | Path | None = None,
@@ -50,9 +51,9 @@ def compare_all(
 ) -> pd.DataFrame:
     """Solve scenarios and put them in one table, a row each; with `out` the runs are stored and found again.
 
-    Columns: scenario, title, regime, energised_YEAR, binding_YEAR (stage with the largest rent), usd_per_gpu_hour and
-    usd_per_mtoken (of `sku`, and of `model` on it, mean of the last year), hash, problem (empty, or why there is no
-    plan; a figure that a scenario does not have is missing, never zero).
+    Columns: scenario, title, regime, energised_YEAR, h100e (energised over the years), binding_YEAR (stage with the
+    largest rent), usd_per_gpu_hour and usd_per_mtoken (of `sku`, and of `model` on it, mean of the last year), hash,
+    problem (empty, or why there is no plan). A figure that a scenario does not have is missing, never zero.
 
     Raises:
         ScenarioError: a scenario that is wrong or not there.
@@ -66,8 +67,9 @@ def compare_all(
         except InfeasibleError as exc:
             title = load_scenario(name).title
             rows.append({"scenario": name, "title": title, "problem": str(exc).splitlines()[0]})
-    columns = ["scenario", "title", "regime", *(f"energised_{y}" for y in years), *(f"binding_{y}" for y in years)]
-    return pd.DataFrame(rows, columns=[*columns, "usd_per_gpu_hour", "usd_per_mtoken", "hash", "problem"])
+    columns = ["scenario", "title", "regime", *(f"energised_{y}" for y in years), "h100e"]
+    columns += [*(f"binding_{y}" for y in years), "usd_per_gpu_hour", "usd_per_mtoken"]
+    return pd.DataFrame(rows, columns=[*columns, "hash", "problem"])
 
 
 def _row(done: Run, years: Sequence[str], sku: str, model: str) -> dict[str, Any]:
@@ -77,6 +79,8 @@ def _row(done: Run, years: Sequence[str], sku: str, model: str) -> dict[str, Any
     for year in years:
         row[f"energised_{year}"] = _output(done, f"energised:*@{year}")
         row[f"binding_{year}"] = costliest_stage(binding, year)
+    found = [_output(done, f"energised_h100e:*@{y}") for y in years]
+    row["h100e"] = None if None in found else sum(v for v in found if v is not None)
     row["usd_per_gpu_hour"] = _output(done, f"usd_per_gpu_hour:{sku}@{last}")
     row["usd_per_mtoken"] = _output(done, f"usd_per_mtoken_output:{model}/{sku}@{last}")
     return row | {"hash": done.hash, "problem": ""}
@@ -93,19 +97,25 @@ def _output(done: Run, name: str) -> float | None:
 def markdown(table: pd.DataFrame) -> str:
     """The table as Markdown: accelerators in millions, change against the first row in per cent, hashes short.
 
-    >>> row = {"scenario": "a", "energised_2026": 2e6, "binding_2026": "hbm", "usd_per_gpu_hour": 2.5,
+    >>> row = {"scenario": "a", "energised_2026": 2e6, "h100e": 3e6, "binding_2026": "hbm", "usd_per_gpu_hour": 2.5,
     ...        "usd_per_mtoken": None, "hash": "0123456789abcdef", "problem": ""}
     >>> print(markdown(pd.DataFrame([row])).splitlines()[-1])
-    | a | 2.00 | hbm | 2.50 | - | 0123456789ab |
+    | a | 2.00 | 3.00 | hbm | 2.50 | - | 0123456789ab |
     """
     years = [c.removeprefix("energised_") for c in table.columns if c.startswith("energised_")]
-    head = ["scenario", *(f"energised {y}, millions" for y in years), *(f"binds {y}" for y in years)]
+    head = [
+        "scenario",
+        *(f"energised {y}, millions" for y in years),
+        "H100e, all years",
+        *(f"binds {y}" for y in years),
+    ]
     head += ["$/GPU-hour", "$/Mtoken", "run"]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     first = table.iloc[0]
     for _, row in table.iterrows():
         cells = [str(row["scenario"])]
         cells += [_millions(row[f"energised_{y}"], first[f"energised_{y}"]) for y in years]
+        cells.append(_millions(row["h100e"], first["h100e"]))
         cells += [str(row[f"binding_{y}"] or "-") if pd.notna(row[f"binding_{y}"]) else "-" for y in years]
         cells += [_money(row["usd_per_gpu_hour"]), _money(row["usd_per_mtoken"])]
         cells.append(str(row["hash"])[:12] if pd.notna(row["hash"]) else str(row["problem"]))
