@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from econ.case_table import CaseTableError, read_case_table
 from supply.paths import data_file
 
 __all__ = ["CaseAnswer", "CasesError", "answer_case", "answer_cases", "cases_file"]
@@ -219,15 +220,13 @@ def cases_file(source: Path | str, target: Path | str) -> int:
     """
     source, target = Path(source), Path(target)
     try:
-        text = source.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as problem:
-        raise CasesError(f"{source}: cannot be read as UTF-8 text ({problem})") from problem
-    reader = csv.DictReader(line for line in text.splitlines(keepends=True) if not line.startswith("#"))
-    columns = list(reader.fieldnames or ())
+        columns, cases = read_case_table(source, ("case_id", "inputs_json", "output_quantity"))
+    except CaseTableError as problem:
+        raise CasesError(str(problem)) from problem
     lacking = [c for c in ("case_id", "inputs_json", "output_quantity") if c not in columns]
     if lacking:
         raise CasesError(f"{source}: lacks the column(s) {', '.join(lacking)}; it has {', '.join(columns) or 'none'}")
-    rows = answer_cases(reader)
+    rows = answer_cases(cases)
     with target.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.DictWriter(
             stream, [*columns, *(c for c in ADDED if c not in columns)], extrasaction="ignore", lineterminator="\n"

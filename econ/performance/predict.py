@@ -11,6 +11,7 @@ import csv
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from econ.case_table import read_case_table
 from econ.performance.anchors import anchor_shifts, shifted
 from econ.performance.inference_predict import predict_inference_rows
 from econ.performance.kernel_predict import predict_kernel_rows
@@ -25,6 +26,8 @@ OUTPUT = ("predicted", "low", "high", "confidence", "limited_by", "reason")
 INFERENCE_ONLY = ("isl", "osl", "concurrency_or_batch", "framework", "scenario", "weight_format", "kv_format")
 TRAINING_ONLY = ("seq", "micro_batch", "cp", "precision", "recompute", "params", "tokens")
 TRAINING_METRICS = ("step_time_s", "tokens_per_s_per_gpu", "tflops_per_gpu", "mfu", "hfu", "samples_per_s_total")
+#: Columns of which a case file has at least one.
+KNOWN = ("model", "hardware", "isl", "global_batch", "kernel", "params_json", "metric", "system", "op")
 KINDS = ("operator", "kernel", "training", "inference")
 
 
@@ -50,8 +53,9 @@ def kind_of(row: Mapping[str, str]) -> str | None:
 
 
 def visible(row: Mapping[str, str]) -> dict[str, str]:
-    """The row without the columns that a prediction must not see."""
-    return {name: (text or "") for name, text in row.items() if name and name not in FORBIDDEN}
+    """The row without the columns that a prediction must not see; spaces around names and cells say nothing."""
+    cells = {name.strip(): (text or "").strip() for name, text in row.items() if name}
+    return {name: text for name, text in cells.items() if name not in FORBIDDEN}
 
 
 def _by_kind(rows: Sequence[Mapping[str, str]]) -> list[Prediction]:
@@ -90,7 +94,8 @@ def predict_rows(
     answers = _by_kind(rows)
     if not anchors:
         return answers
-    shifts = anchor_shifts(anchors, _by_kind(anchors))
+    measured = [{name.strip(): (text or "").strip() for name, text in row.items() if name} for row in anchors]
+    shifts = anchor_shifts(measured, _by_kind(measured))
     return [shifted(visible(row), answer, shifts) for row, answer in zip(rows, answers, strict=True)]
 
 
@@ -100,24 +105,7 @@ def read_cases(path: Path) -> tuple[list[str], list[dict[str, str]]]:
     Raises:
         ValueError: when the file cannot be read as CSV with a header.
     """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as problem:
-        raise ValueError(f"{path}: cannot be read: {problem}") from problem
-    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    reader = csv.DictReader(lines)
-    header = list(reader.fieldnames or [])
-    if not header:
-        raise ValueError(f"{path}: no header line; expected the columns of one of the benchmark files")
-    if len(set(header)) != len(header):
-        twice = sorted({name for name in header if header.count(name) > 1})
-        raise ValueError(f"{path}: columns stated twice: {', '.join(twice)}")
-    rows = []
-    for row in reader:
-        if None in row:
-            raise ValueError(f"{path}: a row has more cells than the header ({row.get('id', 'no id')})")
-        rows.append({name: text or "" for name, text in row.items()})
-    return header, rows
+    return read_case_table(path, KNOWN)
 
 
 def predict_file(cases: str | Path, out: str | Path, anchor: str | Path | None = None) -> list[Prediction]:

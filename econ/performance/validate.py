@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import csv
 import math
+import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from econ.performance.anchors import MOST_SHIFT, SPREADS, anchor_key, spread_of
 from econ.performance.answers import evaluate
 from econ.performance.calibration import LEFT_OUT, family_of, hardware_of, topic_of
 from econ.performance.calibration_data import (
@@ -42,6 +44,8 @@ __all__ = ["AccuracyRow", "accuracy_table", "answered_share", "format_table"]
 
 Array = NDArray[np.float64]
 TTFT_LOAD = 10.0
+#: Scheme of `accuracy_table`: the pair left out of the fit, then one of its rows given as an anchor.
+ANCHORED = "anchored"
 
 
 @dataclass(frozen=True)
@@ -101,25 +105,60 @@ def _moderate_load() -> frozenset[str]:
     return frozenset(m.identity for m, t in zip(closed, alone, strict=True) if m.value <= TTFT_LOAD * t)
 
 
-def _row(name: str, scheme: str, rows: Sequence[Measurement]) -> AccuracyRow | None:
+@lru_cache(maxsize=1)
+def _anchored() -> dict[str, tuple[float, bool]]:
+    """Log error of each row whose pair was left out, once one other row of its group of like set-ups anchors the level,
+    and whether the band then holds it; the anchor is the next row of the group in a shuffled circle.
+    """
+    errors = _out_of_fold()
+    groups: dict[tuple[str, ...], list[tuple[str, dict[str, str], Measurement]]] = {}
+    by_id = {m.identity: m for m in _measurements()}
+    for name in (*INFERENCE_FILES, "kernels.csv", "silicon_points.csv"):
+        for row in read_rows(name):
+            if row["id"] in by_id and math.isfinite(errors.get((row["id"], "pair"), math.nan)):
+                groups.setdefault(anchor_key(row), []).append((row["id"], row, by_id[row["id"]]))
+    out: dict[str, tuple[float, bool]] = {}
+    for members in groups.values():
+        random.Random(len(members)).shuffle(members)
+        for (identity, row, m), (anchor, *_) in zip(members, members[1:] + members[:1], strict=True):
+            if anchor == identity:
+                continue
+            spread = spread_of(row)
+            level = max(-MOST_SHIFT, min(MOST_SHIFT, -errors[anchor, "pair"])) / (1.0 + spread.shrink)
+            left = errors[identity, "pair"] + level
+            band = band_for(topic_of(m), "same_hardware")
+            width = math.inf if spread is SPREADS["kernel"] else spread.half_width(1)
+            low, high = max(band.low, math.exp(-width)), min(band.high, math.exp(width))
+            out[identity] = (left, low <= math.exp(-left) <= high)
+    return out
+
+
+def _scored(scheme: str, rows: Sequence[Measurement]) -> list[tuple[Measurement, float, bool]]:
+    """Rows of a scheme with their finite log error and whether the band holds them."""
+    if scheme == ANCHORED:
+        return [(m, *_anchored()[m.identity]) for m in rows if m.identity in _anchored()]
     errors = _out_of_fold()
     pairs = [(m, errors[m.identity, scheme]) for m in rows if (m.identity, scheme) in errors]
-    pairs = [(m, e) for m, e in pairs if math.isfinite(e)]
-    if not pairs:
+    return [(m, e, _covered(m, e, LEFT_OUT[scheme])) for m, e in pairs if math.isfinite(e)]
+
+
+def _row(name: str, scheme: str, rows: Sequence[Measurement]) -> AccuracyRow | None:
+    scored = _scored(scheme, rows)
+    if not scored:
         return None
-    log = np.array([e for _, e in pairs])
+    log = np.array([e for _, e, _ in scored])
     share = np.abs(np.expm1(log)) * 100
-    roof = np.array([_rooflines()[m.identity] for m, _ in pairs if m.identity in _rooflines()])
+    roof = np.array([_rooflines()[m.identity] for m, *_ in scored if m.identity in _rooflines()])
     off = np.abs(np.expm1(roof)) * 100
     return AccuracyRow(
         slice=name,
         left_out=scheme,
-        rows=len(pairs),
+        rows=len(scored),
         mape=float(share.mean()),
         median=float(np.median(share)),
         p90=float(np.quantile(share, 0.9)),
         bias=float(np.exp(np.median(log))),
-        coverage=float(np.mean([_covered(m, e, LEFT_OUT[scheme]) for m, e in pairs])) * 100,
+        coverage=float(np.mean([inside for *_, inside in scored])) * 100,
         roofline_mape=float(off.mean()) if len(off) else float("nan"),
         roofline_median=float(np.median(off)) if len(off) else float("nan"),
     )
@@ -139,6 +178,7 @@ def accuracy_table(
 ) -> list[AccuracyRow]:
     """Accuracy by ``family`` (what is asked), ``hardware``, or ``confidence`` class, for each left-out scheme.
 
+    The scheme ``anchored`` leaves the pair out and then anchors each row on one other of its group of like set-ups.
     First-token rows come twice: all, and those whose measured time is at most ten unloaded prefills.
     ``sound_only`` leaves
     out the rows that the fit does not see (see `calibration_data.SUSPECT`).

@@ -29,6 +29,7 @@ def validate_verb(as_json: bool) -> None:
     from econ.performance.validate import accuracy_table, answered_share, format_table
 
     tables = {by: accuracy_table(by) for by in ("family", "hardware", "confidence")}
+    tables["family, one row of the group as anchor"] = accuracy_table("family", ("anchored",))
     training = training_accuracy()
     if as_json:
         payload: dict[str, Any] = {by: [r.as_dict() for r in rows] for by, rows in tables.items()}

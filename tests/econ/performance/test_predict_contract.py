@@ -11,6 +11,7 @@ import pytest
 from econ.performance.calibration_data import read_rows
 from econ.performance.predict import FORBIDDEN, kind_of, predict_file, predict_rows
 from econ.performance.prediction import CONFIDENCE_CLASSES, LIMITS, Prediction
+from econ.performance.validate import accuracy_table
 
 SERVED = {
     "model": "Llama-3.1-70B",
@@ -188,3 +189,53 @@ def test_prediction_record_keeps_its_promises() -> None:
         Prediction(1.0, 2.0, 3.0, "same_family", "compute")
     with pytest.raises(ValueError, match="together"):
         Prediction(1.0, None, 3.0, "same_family", "compute")
+
+
+def at_level(row: dict[str, str], factor: float) -> dict[str, str]:
+    """The row with a measured value a factor above what the engine says without anchors."""
+    level = predict_rows([row])[0].predicted
+    assert level is not None
+    return row | {"value": repr(level * factor)}
+
+
+def test_anchor_recognises_other_spellings_and_no_other_group() -> None:
+    anchor = at_level(SERVED | {"model": "llama3.1 70B", "framework": "vllm 0.9.1", "hardware": "h100"}, 1.4)
+    plain = predict_rows([SERVED])[0]
+    near = predict_rows([SERVED], anchors=[anchor])[0]
+    assert plain.predicted is not None and near.predicted is not None and near.predicted > 1.1 * plain.predicted
+    for other in ({"model": "Llama-3.1-8B"}, {"hardware": "H200"}, {"framework": "SGLang"}, {"weight_format": "BF16"}):
+        row = SERVED | other
+        assert predict_rows([row], anchors=[anchor]) == predict_rows([row]), other
+
+
+def test_anchor_of_an_operator_stays_on_its_accelerator_and_format() -> None:
+    anchor = at_level(OPERATOR, 2.0)
+    anchor = {k: v for k, v in anchor.items() if k != "value"} | {"latency_ms": anchor["value"]}
+    like = OPERATOR | {"params_json": '{"gemm_dtype": "fp8", "m": 64, "n": 4096, "k": 4096}'}
+    shifted, plain = predict_rows([like], anchors=[anchor])[0], predict_rows([like])[0]
+    assert shifted.predicted is not None and plain.predicted is not None and shifted.predicted > plain.predicted
+    for other in (
+        OPERATOR | {"system": "a100_sxm"},
+        OPERATOR | {"params_json": '{"gemm_dtype": "bfloat16", "m": 64, "n": 4096, "k": 4096}'},
+        KERNEL,
+    ):
+        assert predict_rows([other], anchors=[anchor]) == predict_rows([other])
+
+
+def test_anchors_that_say_nothing_change_nothing() -> None:
+    silent = [SERVED | {"value": v} for v in ("", "0", "-3", "nan", "inf", "fast")]
+    silent += [SERVED | {"value": "3", "unit": "tokens/s"}, {"value": "5"}]
+    assert predict_rows([SERVED], anchors=silent) == predict_rows([SERVED])
+
+
+def test_anchored_bands_come_from_left_out_errors_and_hold_most_rows() -> None:
+    rows = {r.slice: r for r in accuracy_table("family", ("anchored",))}
+    plain = {r.slice: r for r in accuracy_table("family", ("pair",))}
+    for name in ("closed/tpot", "offline/rate", "mlperf/rate", "local/decode", "closed/ttft"):
+        assert rows[name].mape < plain[name].mape, name
+        assert 80 <= rows[name].coverage <= 98, name
+
+
+def test_notes_survive_an_anchor() -> None:
+    long = SERVED | {"model": "Llama-2-70B", "isl": "8000"}
+    assert "context limit" in predict_rows([long], anchors=[at_level(long, 1.2)])[0].reason
