@@ -17,8 +17,10 @@ __all__ = [
     "STAGE_COLOURS",
     "STAGE_ORDER",
     "STAGE_TITLES",
+    "Drawn",
     "FigureCard",
     "colour_of",
+    "dark_colour",
     "drawing",
     "on",
     "period_ticks",
@@ -26,6 +28,8 @@ __all__ = [
 ]
 
 INK = "#1a1a1a"
+#: Grey of the dark page.
+PAPER = 18 / 255
 STAGE_ORDER = ("fab", "hbm", "packaging", "test", "server", "rack", "power", "datacenter")
 STAGE_TITLES = {
     "fab": "Wafers", "hbm": "HBM memory", "packaging": "Packaging", "test": "Final test", "server": "Servers",
@@ -43,6 +47,29 @@ _FIXED = {
     "mi300x": "#882255", "mi355x": "#CC6677", "tpu_v5p": "#661100", "tpu_v6e": "#999933", "tpu_v7": "#DDCC77",
     "trainium2": "#AA4466", "trainium3": "#4477AA", "other": "#BBBBBB",
 }  # fmt: skip
+
+
+class Drawn(str):
+    """The SVG text of a drawing, which keeps the drawing itself so that it can also be written as pixels."""
+
+    figure: Any = None
+
+    def png(self, style: str = "light", dots_per_inch: int = 200) -> bytes:
+        """The drawing as PNG on white, or in the dark style."""
+        import matplotlib as mpl
+        import numpy as np
+        from matplotlib.image import imsave
+
+        buffer = io.BytesIO()
+        with mpl.rc_context({"hatch.linewidth": 0.4}):
+            self.figure.savefig(buffer, format="png", dpi=dots_per_inch, facecolor="white")
+        if style == "light":
+            return buffer.getvalue()
+        pixels = np.asarray(mpl.image.imread(io.BytesIO(buffer.getvalue())))[..., :3].astype(float)
+        out = io.BytesIO()
+        turned = pixels + 1.0 - pixels.max(axis=2, keepdims=True) - pixels.min(axis=2, keepdims=True)
+        imsave(out, np.clip(PAPER + (1 - PAPER) * turned, 0, 1), format="png")
+        return out.getvalue()
 
 
 @dataclass(frozen=True)
@@ -64,13 +91,43 @@ class FigureCard:
         text = re.sub(r'href="#', f'href="#{mark}', text)
         return re.sub(r"url\(#", f"url(#{mark}", text)
 
-    def save(self, folder: Path) -> list[Path]:
-        """Write the drawing as SVG and its data as CSV; returns the paths."""
+    @property
+    def dark_svg(self) -> str:
+        """The drawing for a dark page: every colour keeps its hue and has its lightness turned over."""
+        turned = re.sub(r"#[0-9a-fA-F]{6}\b", lambda m: dark_colour(m[0]), self.svg)
+        return turned.replace("<svg ", f'<svg fill="{dark_colour("#000000")}" ', 1)
+
+    def save(self, folder: Path, style: str = "light") -> list[Path]:
+        """Write the drawing as SVG and PNG and its data as CSV; returns the paths.
+
+        `style`: "light" or "dark"; the dark files have `-dark` in their names. A card whose drawing is not at hand
+        (its `svg` is plain text) has no PNG.
+
+        Raises:
+            ValueError: for another style.
+        """
+        if style not in ("light", "dark"):
+            raise ValueError(f"style {style!r}: it is light or dark")
         folder.mkdir(parents=True, exist_ok=True)
-        paths = [folder / f"{self.id}.svg", folder / f"{self.id}.csv"]
-        paths[0].write_text(self.svg, encoding="utf-8")
+        stem = self.id if style == "light" else f"{self.id}-dark"
+        paths = [folder / f"{stem}.svg", folder / f"{self.id}.csv"]
+        paths[0].write_text(self.svg if style == "light" else self.dark_svg, encoding="utf-8")
         self.data.to_csv(paths[1], index=False)
+        if isinstance(self.svg, Drawn):
+            paths.append(folder / f"{stem}.png")
+            paths[2].write_bytes(self.svg.png(style))
         return paths
+
+
+def dark_colour(colour: str) -> str:
+    """A colour for the dark page: the hue stays, lightness L becomes 1 - L, on paper that is not quite black.
+
+    >>> dark_colour("#ffffff"), dark_colour("#000000"), dark_colour("#332288")
+    ('#121212', '#ffffff', '#9081df')
+    """
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    shift = 1.0 - max(parts) - min(parts)
+    return "#" + "".join(f"{round(255 * (PAPER + (1 - PAPER) * (p + shift))):02x}" for p in parts)
 
 
 def colour_of(name: str) -> str:
@@ -114,14 +171,16 @@ def drawing(width_in: float, height_in: float, **subplots: Any) -> Iterator[tupl
             plt.close(figure)
 
 
-def svg_text(figure: Any) -> str:
+def svg_text(figure: Any) -> Drawn:
     """The drawing as an SVG element that scales, without prolog, metadata, dates, or sizes in points."""
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    return re.sub(r' (?:width|height)="[\d.]+pt"', "", text, count=2)
+    drawn = Drawn(re.sub(r' (?:width|height)="[\d.]+pt"', "", text, count=2))
+    drawn.figure = figure
+    return drawn
 
 
 def period_ticks(axes: Any, periods: list[str], every: int = 1, offset: float = 0.0) -> None:
