@@ -52,14 +52,17 @@ def compare_all(
     """Solve scenarios and put them in one table, a row each; with `out` the runs are stored and found again.
 
     Columns: scenario, title, regime, energised_YEAR, h100e (energised over the years), binding_YEAR (stage with the
-    largest rent), usd_per_gpu_hour and usd_per_mtoken (of `sku`, and of `model` on it, mean of the last year), hash,
-    problem (empty, or why there is no plan). A figure that a scenario does not have is missing, never zero.
+    largest rent), rents_YEAR (shares of the leading stages in words), usd_per_gpu_hour and usd_per_mtoken (of `sku`,
+    and of `model` on it, mean of the last year), hash, problem (empty, or why there is no plan). A figure that a
+    scenario does not have is missing, never zero.
 
     Raises:
-        ScenarioError: a scenario that is wrong or not there.
+        ScenarioError: a scenario that is wrong or not there. ValueError: no year, or a product that none of them has.
     """
+    if not years:
+        raise ValueError("compare_all needs at least one year")
     say = progress or (lambda text: None)
-    rows = []
+    rows: list[dict[str, Any]] = []
     for name in scenarios if scenarios is not None else library_cases():
         say(f"{name} ...")
         try:
@@ -67,8 +70,10 @@ def compare_all(
         except InfeasibleError as exc:
             title = load_scenario(name).title
             rows.append({"scenario": name, "title": title, "problem": str(exc).splitlines()[0]})
+    if rows and not any(r.get("usd_per_gpu_hour") for r in rows) and not all(r["problem"] for r in rows):
+        raise ValueError(f"none of the scenarios has a cost of {sku!r} in {years[-1]}: name another --sku or year")
     columns = ["scenario", "title", "regime", *(f"energised_{y}" for y in years), "h100e"]
-    columns += [*(f"binding_{y}" for y in years), "usd_per_gpu_hour", "usd_per_mtoken"]
+    columns += [*(f"binding_{y}" for y in years), *(f"rents_{y}" for y in years), "usd_per_gpu_hour", "usd_per_mtoken"]
     return pd.DataFrame(rows, columns=[*columns, "hash", "problem"])
 
 
@@ -79,11 +84,26 @@ def _row(done: Run, years: Sequence[str], sku: str, model: str) -> dict[str, Any
     for year in years:
         row[f"energised_{year}"] = _output(done, f"energised:*@{year}")
         row[f"binding_{year}"] = costliest_stage(binding, year)
+        row[f"rents_{year}"] = rent_shares(binding, year)
     found = [_output(done, f"energised_h100e:*@{y}") for y in years]
     row["h100e"] = None if None in found else sum(v for v in found if v is not None)
     row["usd_per_gpu_hour"] = _output(done, f"usd_per_gpu_hour:{sku}@{last}")
     row["usd_per_mtoken"] = _output(done, f"usd_per_mtoken_output:{model}/{sku}@{last}")
     return row | {"hash": done.hash, "problem": ""}
+
+
+def rent_shares(binding: pd.DataFrame, year: str, most: int = 2) -> str:
+    """The stages with most of a year's rents, with their shares.
+
+    >>> rent_shares(pd.DataFrame({"period": ["2026-Q1"] * 2, "stage": ["hbm", "power"], "rent": [3.0, 1.0]}), "2026")
+    'hbm 75 %, power 25 %'
+    """
+    rent = binding[binding["period"].str.startswith(year)].groupby("stage")["rent"].sum()
+    whole = float(rent.sum())
+    if whole <= 0:
+        return ""
+    order = rent.sort_values(ascending=False).head(most)
+    return ", ".join(f"{s} {100 * v / whole:.0f} %" for s, v in order.items() if v / whole >= 0.005)
 
 
 def _output(done: Run, name: str) -> float | None:
@@ -97,17 +117,17 @@ def _output(done: Run, name: str) -> float | None:
 def markdown(table: pd.DataFrame) -> str:
     """The table as Markdown: accelerators in millions, change against the first row in per cent, hashes short.
 
-    >>> row = {"scenario": "a", "energised_2026": 2e6, "h100e": 3e6, "binding_2026": "hbm", "usd_per_gpu_hour": 2.5,
+    >>> row = {"scenario": "a", "energised_2026": 2e6, "h100e": 3e6, "rents_2026": "hbm 90 %", "usd_per_gpu_hour": 2.5,
     ...        "usd_per_mtoken": None, "hash": "0123456789abcdef", "problem": ""}
     >>> print(markdown(pd.DataFrame([row])).splitlines()[-1])
-    | a | 2.00 | 3.00 | hbm | 2.50 | - | 0123456789ab |
+    | a | 2.00 | 3.00 | hbm 90 % | 2.50 | - | 0123456789ab |
     """
     years = [c.removeprefix("energised_") for c in table.columns if c.startswith("energised_")]
     head = [
         "scenario",
         *(f"energised {y}, millions" for y in years),
         "H100e, all years",
-        *(f"binds {y}" for y in years),
+        *(f"rents {y}" for y in years),
     ]
     head += ["$/GPU-hour", "$/Mtoken", "run"]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
@@ -116,7 +136,7 @@ def markdown(table: pd.DataFrame) -> str:
         cells = [str(row["scenario"])]
         cells += [_millions(row[f"energised_{y}"], first[f"energised_{y}"]) for y in years]
         cells.append(_millions(row["h100e"], first["h100e"]))
-        cells += [str(row[f"binding_{y}"] or "-") if pd.notna(row[f"binding_{y}"]) else "-" for y in years]
+        cells += [str(row[f"rents_{y}"]) if pd.notna(row[f"rents_{y}"]) and row[f"rents_{y}"] else "-" for y in years]
         cells += [_money(row["usd_per_gpu_hour"]), _money(row["usd_per_mtoken"])]
         cells.append(str(row["hash"])[:12] if pd.notna(row["hash"]) else str(row["problem"]))
         lines.append("| " + " | ".join(cells) + " |")

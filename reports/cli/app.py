@@ -194,6 +194,9 @@ def sample(
     seed: Annotated[int, typer.Option("--seed")] = 0,
     inputs: Annotated[str | None, typer.Option("--inputs", help="Paths or groups to draw, comma-separated.")] = None,
     outputs: Annotated[str | None, typer.Option("--outputs", help="Output names, comma-separated.")] = None,
+    cluster: Annotated[
+        str | None, typer.Option("--cluster", help="Dask scheduler (tcp://HOST:PORT), or local; same numbers.")
+    ] = None,
     set_: Sets = None,
     out: Out = None,
     json_: Json = False,
@@ -211,6 +214,7 @@ def sample(
         seed=seed,
         inputs=split_names(inputs),
         outputs=split_names(outputs),
+        cluster=cluster,
     )
 
 
@@ -274,6 +278,88 @@ def breakeven(
     from reports.cli.studies import breakeven_verb
 
     breakeven_verb(scenario, set_ or [], input_, target, json_)
+
+
+@app.command()
+@verb
+def discover(
+    scenario: Scenario,
+    target: Annotated[
+        str, typer.Option("--target", help="binding:hbm@2026, priced:cowos@2027 or OUTPUT<VALUE; quote it.")
+    ],
+    draws: Annotated[int, typer.Option("--draws", min=60, help="Number of draws.")] = 400,
+    inputs: Annotated[str | None, typer.Option("--inputs", help="Paths or groups to draw, comma-separated.")] = None,
+    depth: Annotated[int, typer.Option("--depth", min=1, max=6, help="Conditions of a rule at most.")] = 3,
+    workers: Annotated[int, typer.Option("--workers", min=1)] = 1,
+    cluster: Annotated[str | None, typer.Option("--cluster", help="Dask scheduler, or local.")] = None,
+    seed: Annotated[int, typer.Option("--seed")] = 0,
+    set_: Sets = None,
+    out: Out = None,
+    json_: Json = False,
+) -> None:
+    """Find the conditions under which something happens, such as HBM binding."""
+    from reports.cli.explore import discover_verb
+    from reports.cli.studies import split_names
+
+    names = split_names(inputs)
+    how = {"draws": draws, "depth": depth, "workers": workers, "cluster": cluster, "seed": seed, "inputs": names}
+    discover_verb(scenario, target, set_ or [], out, json_, **how)
+
+
+@app.command()
+@verb
+def resilience(
+    scenario: Scenario,
+    start: Annotated[str | None, typer.Option("--from", metavar="PERIOD", help="First period of the outage.")] = None,
+    longest: Annotated[int, typer.Option("--longest", min=1, help="Longest outage tried, in periods.")] = 4,
+    recover: Annotated[str | None, typer.Option("--recover", help="Periods out, e.g. fab=4,power=2; else 2.")] = None,
+    sites: Annotated[str | None, typer.Option("--sites", help="Site or stage ids, comma-separated.")] = None,
+    set_: Sets = None,
+    out: Out = None,
+    json_: Json = False,
+) -> None:
+    """How long the chain survives without a site or stage, and what an outage costs, beside its price."""
+    from reports.cli.explore import resilience_verb
+    from reports.cli.studies import split_names
+
+    resilience_verb(scenario, start, recover, split_names(sites), set_ or [], out, json_, longest)
+
+
+@app.command(name="map")
+@verb
+def map_(
+    scenario: Scenario,
+    x: Annotated[str, typer.Option("--x", help="Path or group across.")] = "yield",
+    y: Annotated[str, typer.Option("--y", help="Path or group down.")] = "power",
+    outputs: Annotated[str | None, typer.Option("--outputs", help="Output names, comma-separated.")] = None,
+    steps: Annotated[int, typer.Option("--steps", min=2, max=25)] = 7,
+    span: Annotated[str, typer.Option("--span", help="Least and greatest scale of both.")] = "0.8,1.2",
+    set_: Sets = None,
+    out: Out = None,
+    json_: Json = False,
+) -> None:
+    """Outputs over two inputs scaled up and down, and what binds hardest in each cell."""
+    from reports.cli.explore import map_verb
+    from reports.cli.studies import split_names
+
+    map_verb(scenario, x, y, split_names(outputs), set_ or [], out, json_, steps, span)
+
+
+@app.command(name="compare-all")
+@verb
+def compare_all(
+    scenarios: Annotated[list[str] | None, typer.Argument(help="Scenarios; the whole library by default.")] = None,
+    years: Annotated[str, typer.Option("--years", help="Years, comma-separated.")] = "2026,2027,2028",
+    sku: Annotated[str, typer.Option("--sku", help="Accelerator whose hour is shown.")] = "b200",
+    model: Annotated[str, typer.Option("--model", help="Model whose tokens are shown.")] = "llama_3_1_70b",
+    out: Out = None,
+    json_: Json = False,
+) -> None:
+    """Solve every library scenario once and put them side by side."""
+    from reports.cli.explore import compare_all_verb
+    from reports.cli.studies import split_names
+
+    compare_all_verb(scenarios or [], split_names(years) or [], sku, model, out, json_)
 
 
 @app.command()
