@@ -152,7 +152,7 @@ def _placed(flows: pd.DataFrame) -> dict[str, _Node]:
     nodes = {}
     for s in sorted(inside, key=lambda x: (column[x], -sizes[x])):
         nodes[s] = _Node(s, column[s], sizes[s], used[column[s]])
-        used[column[s]] += sizes[s] + 3.0 * GAP * whole
+        used[column[s]] += sizes[s] + 3.8 * GAP * whole
     tallest = max(used.values())
     for node in nodes.values():
         node.top += (tallest - used[node.column]) / 2
