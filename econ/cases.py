@@ -12,6 +12,7 @@ import csv
 import difflib
 import importlib
 import json
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -50,6 +51,7 @@ class _Input:
     kind: str
     scale: float
     compares: str
+    many: bool
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,9 @@ def _vocabulary() -> tuple[dict[str, _Input], dict[str, list[_Recipe]]]:
     with data_file("checks", "case_vocabulary.csv").open(encoding="utf-8", newline="") as stream:
         for row in csv.DictReader(stream):
             if row["role"] == "input":
-                inputs[row["name"]] = _Input(row["kind"], float(row["scale"]), row["arguments"])
+                inputs[row["name"]] = _Input(
+                    row["kind"], float(row["scale"]), row["arguments"], row["type_or_unit"] == "list"
+                )
             else:
                 outputs.setdefault(row["name"], []).append(_recipe(row))
     return inputs, outputs
@@ -129,16 +133,43 @@ def _function(dotted: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
-def _numbers(inputs: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Numeric inputs in base units, and the keys that no vocabulary row names."""
+#: No price, count or rate is beyond this; powers and products of inputs stay finite.
+LARGEST = 1e24
+
+
+def _number(value: Any, many: bool) -> Any:
+    """A finite number of plausible size, or an array of them where a list is meant; None otherwise."""
+    if isinstance(value, list):
+        numbers = [_number(v, False) for v in value]
+        usable = many and numbers and None not in numbers
+        return np.array(numbers) if usable else None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= LARGEST:
+        return None
+    return float(value)
+
+
+@dataclass(frozen=True)
+class _Values:
+    """Numeric inputs in base units, keys without a vocabulary row, and inputs that are no number (shown as text)."""
+
+    numbers: Mapping[str, Any]
+    unknown: tuple[str, ...]
+    unusable: Mapping[str, str]
+
+
+def _numbers(inputs: Mapping[str, Any]) -> _Values:
     known, _ = _vocabulary()
     values: dict[str, Any] = {}
+    unusable: dict[str, str] = {}
     for key, value in inputs.items():
-        if key not in known or known[key].kind == "text" or value is None or isinstance(value, str):
+        if key not in known or known[key].kind == "text" or value is None:
             continue
-        scaled = np.asarray(value, dtype=float) * known[key].scale
-        values[key] = float(scaled) if scaled.ndim == 0 else scaled
-    return values, [key for key in inputs if key not in known]
+        number = _number(value, known[key].many)
+        if number is None:
+            unusable[key] = repr(value)[:60]
+        else:
+            values[key] = number * known[key].scale
+    return _Values(values, tuple(sorted(k for k in inputs if k not in known)), unusable)
 
 
 def _printed_notes(inputs: Mapping[str, Any], values: Mapping[str, Any], computed: float) -> list[str]:
@@ -150,7 +181,9 @@ def _printed_notes(inputs: Mapping[str, Any], values: Mapping[str, Any], compute
             continue
         try:
             expected = float(_evaluate(known[key].compares, {**values, "computed": computed}))
-        except _MissingError:
+        except (_MissingError, ZeroDivisionError, FloatingPointError):
+            continue
+        if not expected or np.ndim(values[key]):
             continue
         if abs(values[key] - expected) > 0.01 * abs(expected):
             notes.append(
@@ -173,24 +206,37 @@ def answer_case(output_quantity: str, inputs: Mapping[str, Any]) -> CaseAnswer:
         near = difflib.get_close_matches(output_quantity, outputs, n=3)
         hint = f"; did you mean {', '.join(near)}?" if near else ""
         return CaseAnswer(None, "", f"no function answers output_quantity {output_quantity!r}{hint}")
-    values, unknown = _numbers(inputs)
+    values = _numbers(inputs)
     lacking: list[str] = []
     for recipe in recipes:
         try:
-            arguments = _arguments(recipe, values)
+            with np.errstate(divide="raise", over="raise", invalid="raise", under="ignore"):
+                return _answer(recipe, inputs, values)
         except _MissingError as problem:
             lacking.append(str(problem.args[0]))
-            continue
-        try:
-            computed = float(_function(recipe.function)(**arguments)) * recipe.result_scale
-        except (ValueError, TypeError, ZeroDivisionError, ImportError, AttributeError) as problem:
+        except (ArithmeticError, ValueError, TypeError, LookupError, ImportError, AttributeError) as problem:
             return CaseAnswer(None, recipe.function, f"{type(problem).__name__}: {problem}")
-        notes = _printed_notes(inputs, values, computed)
-        if unknown:
-            notes.append(f"inputs without a vocabulary row, not used: {', '.join(sorted(unknown))}")
-        return CaseAnswer(computed, recipe.function, "; ".join(notes))
     wanted = "; or ".join(dict.fromkeys(lacking))
-    return CaseAnswer(None, recipes[0].function, f"inputs lack {wanted}")
+    text = "".join(f"; {key} = {shown} is no usable number" for key, shown in values.unusable.items())
+    return CaseAnswer(None, recipes[0].function, f"inputs lack {wanted}{text}")
+
+
+def _answer(recipe: _Recipe, inputs: Mapping[str, Any], values: _Values) -> CaseAnswer:
+    """The answer of one recipe.
+
+    Raises:
+        _MissingError: when an argument has no input.
+        ValueError: when the inputs give no finite number.
+    """
+    arguments = _arguments(recipe, values.numbers)
+    computed = float(_function(recipe.function)(**arguments)) * recipe.result_scale
+    if not math.isfinite(computed):
+        raise ValueError(f"the inputs give {computed}, no finite number")
+    notes = _printed_notes(inputs, values.numbers, computed)
+    if values.unknown:
+        notes.append(f"inputs without a vocabulary row, not used: {', '.join(values.unknown)}")
+    notes += [f"{key} = {shown} is no usable number, not used" for key, shown in values.unusable.items()]
+    return CaseAnswer(computed, recipe.function, "; ".join(notes))
 
 
 def answer_cases(rows: Iterable[Mapping[str, str]]) -> list[dict[str, str]]:

@@ -246,6 +246,10 @@ def normalised_quote(
     return out
 
 
+#: No price path of a rented accelerator is longer.
+LONGEST_YEARS = 100
+
+
 def rental_income_usd(
     usd_per_gpu_hour: ArrayLike,
     accelerators: ArrayLike,
@@ -261,7 +265,7 @@ def rental_income_usd(
     Raises:
         FinanceError: when an input is outside its domain.
     """
-    steps = int(require("years", years, 1))
+    steps = int(require("years", years, 1, LONGEST_YEARS))
     if steps != years:
         raise RentalPriceError(f"years = {years!r}: the price path moves by whole years; give an integer")
     path = math.fsum(float(require("yearly_price_ratio", yearly_price_ratio, 0)) ** k for k in range(steps))
@@ -278,7 +282,8 @@ def income_with_price_decline_usd(flat_income_usd: ArrayLike, years: int, yearly
     Raises:
         FinanceError: when an input is outside its domain.
     """
-    return rental_income_usd(require("flat_income_usd", flat_income_usd, 0) / years, 1, years, 1, yearly_price_ratio)
+    span = require("years", years, 1, LONGEST_YEARS)
+    return rental_income_usd(require("flat_income_usd", flat_income_usd, 0) / span, 1, years, 1, yearly_price_ratio)
 
 
 def price_after_years(usd_per_hour: ArrayLike, yearly_price_ratio: ArrayLike, years: ArrayLike) -> Any:

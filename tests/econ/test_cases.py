@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import importlib
 import json
+import math
 import re
 from collections.abc import Mapping
 from datetime import date
@@ -248,3 +249,32 @@ def test_target_p08_rate_is_classed_by_the_engine() -> None:
     assert cost.low["output"] <= cost.usd_per_mtoken["output"] < cost.high["output"]
     with pytest.raises(ImpossibleThroughputError, match="ceiling"):
         token_cost("Llama-3.1-70B", "H200", 1.41, "chat", quoted_tokens_per_s=500000.0)
+
+
+EVERY_OUTPUT = sorted({r["name"] for r in VOCABULARY if r["role"] == "output"})
+EVERY_INPUT = sorted({r["name"] for r in VOCABULARY if r["role"] == "input"})
+
+
+@pytest.mark.parametrize("output", EVERY_OUTPUT)
+def test_every_output_is_computed_or_refused_whatever_its_inputs(output: str) -> None:
+    values: list[object] = [0, 1, -1, 1e9, 1e20, 1e308, math.nan, math.inf, "x", "12", True, None, [], [1.0, 2.0], {}]
+    for inputs in ({}, *(dict.fromkeys(EVERY_INPUT, value) for value in values)):
+        found = answer_case(output, inputs)
+        assert found.reason if found.computed is None else math.isfinite(found.computed), inputs
+
+
+def test_an_input_that_is_no_number_is_named() -> None:
+    found = answer_case("price_per_gpu_hour", {"gpus": {}, "instance_price_usd_per_hour": 39.33})
+    assert found.computed is None and "gpus = {}" in found.reason
+    found = answer_case("price_per_gpu_hour", {"gpus": 0, "instance_price_usd_per_hour": 39.33})
+    assert found.computed is None and found.reason
+
+
+def test_a_bad_case_leaves_the_others_alone() -> None:
+    bad = ['{"gpus": 0, "instance_price_usd_per_hour": 1}', "[]", "{", '{"gpus": {"a": 1}}', '{"gpus": NaN}', ""]
+    good = '{"gpus": 8, "instance_price_usd_per_hour": 39.33}'
+    rows = [{"case_id": str(n), "inputs_json": t, "output_quantity": "price_per_gpu_hour"} for n, t in enumerate(bad)]
+    rows.append({"case_id": "good", "inputs_json": good, "output_quantity": "price_per_gpu_hour"})
+    found = answer_cases(rows)
+    assert [bool(r["computed"]) for r in found] == [False] * len(bad) + [True]
+    assert all(r["reason"] for r in found[:-1])
