@@ -19,6 +19,12 @@ CASES = (
     "grid_queue",
     "export_limits",
     "efficiency_shock",
+    "fast_yield_ramp",
+    "gas_turbine_buildout",
+    "taiwan_disruption",
+    "custom_silicon_share",
+    "demand_collapse",
+    "price_war",
 )
 
 
@@ -41,7 +47,7 @@ def test_a_case_differs_from_base_and_names_its_facts(name: str, base: Resolved)
         if p not in case.network.values or not np.array_equal(base.network.values[p], case.network.values[p])
     ]
     structure = case.network.processes != base.network.processes or case.network.fleet != base.network.fleet
-    assert moved or structure
+    assert moved or structure or case.network.disruptions != base.network.disruptions
     note = scenario.file.note
     assert len(note) > 250
     named = [w for w in re.findall(r"[a-z0-9_]{12,}", note) if w.count("_") >= 3]
@@ -49,6 +55,23 @@ def test_a_case_differs_from_base_and_names_its_facts(name: str, base: Resolved)
     assert named, "a case names the facts that it rests on"
     for word in named:
         assert word in known or word in known.series_ids, f"{name}: no fact {word}"
+
+
+def test_the_disruption_is_not_foreseen() -> None:
+    """Lines are whole until it begins, almost gone for two quarters, and the plan rolls."""
+    network = resolve(load_scenario("taiwan_disruption")).network
+    assert network.regime.kind == "rolling"
+    start = network.horizon.labels().index("2027-Q1")
+    assert {d.subject for d in network.disruptions.values()} == {"n5", "n3", "cowos", "cowos_osat"}
+    for d in network.disruptions.values():
+        assert (d.first, d.last, d.known_from) == (start, start + 1, start)
+
+
+def test_slow_and_fast_ramps_lie_on_both_sides_of_base(base: Resolved) -> None:
+    slow, fast = (resolve(load_scenario(n)).network.values for n in ("slow_yield_ramp", "fast_yield_ramp"))
+    for path in ("processes.make_die_rubin.yield", "processes.package_b300.yield"):
+        assert (slow[path] <= base.network.values[path]).all() and (fast[path] >= base.network.values[path]).all()
+        assert slow[path].sum() < base.network.values[path].sum() < fast[path].sum()
 
 
 DEFINED = (".input.", ".output.", ".uses.", ".lead_time", ".h100e", ".share")
