@@ -4,7 +4,7 @@ Least squares on logs with a robust loss, priors from physics and offsets by har
 errors
 of rows that were left out of the fit: a pair of model and accelerator, an accelerator, a whole family. Writes
 `parameters_inference.json`, `parameters_kernel.json` and `out_of_fold.csv` (left-out predictions that `validate`
-reads).
+reads), and, by `training_calibration`, `parameters_training.json` and `training_left_out.csv`.
 """
 
 from __future__ import annotations
@@ -253,6 +253,13 @@ def main() -> int:
     ratios = calibrate(data_dir() / "calibration")
     for name, ratio in ratios.items():
         print(f"{name}: {ratio:.1f} rows per constant")
+    # `validate` imports this module for its names; the training fit is only needed here.
+    from econ.performance import training_calibration
+    from econ.performance.training_accuracy import training_accuracy
+
+    training_calibration.calibrate()
+    for line in training_accuracy():
+        print(line)
     return 0
 
 

@@ -132,3 +132,13 @@ def test_no_level_names_a_model_a_row_or_a_load() -> None:
         allowed |= {"quantised", "format", "backend", "op", "cell"}
         for block in blocks:
             assert set(block["levels"]) <= allowed
+
+
+def test_make_calibrate_rebuilds_every_parameter_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    from econ.performance import calibration, training_calibration
+
+    called: list[str] = []
+    monkeypatch.setattr(calibration, "calibrate", lambda folder: called.append(folder.name) or {"serving": 60.0})
+    monkeypatch.setattr(training_calibration, "calibrate", lambda: called.append("training"))
+    assert calibration.main() == 0
+    assert called == ["calibration", "training"]
