@@ -16,7 +16,10 @@ from reports.sections.costs import costs_section
 from reports.sections.evidence import accuracy_section, others_section, overturn_section
 from reports.sections.inputs import inputs_section, method_section, repeat_section
 from reports.sections.limits import binding_figure, limits_section, prices_section
+from reports.sections.making import making_section
+from reports.sections.market import market_section
 from reports.sections.supply import power_section, supply_section
+from reports.sections.training import training_section
 
 if TYPE_CHECKING:
     from reports.figures.style import FigureCard
@@ -60,6 +63,9 @@ def make_report(runs: Sequence[Run], previous: Run | None = None) -> Report:
         supply_section(c),
         power_section(c),
         costs_section(c),
+        market_section(c),
+        training_section(c),
+        making_section(c),
         overturn_section(c),
         others_section(c),
         compare_section(contexts) if len(contexts) > 1 else None,

@@ -4,7 +4,7 @@ reports.
 `names` (titles), `binding` (every limit with a price, contracts included) come with every run; the rest with
 `study=True`: `headline` (what could overturn it), `shipments` and `cowos_balance` (outcomes beside the run),
 `waterfall` (owner cost of reference products), `front` (token cost against speed) and `accuracy` (of the per-token
-engine).
+engine), and the tables of `report_tables_making`, `report_tables_market` and `report_tables_training`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from scenarios.resolve import Resolved
     from supply.optimizer.solution import Solution
 
-__all__ = ["accuracy", "always", "front", "studies", "waterfall"]
+__all__ = ["accuracy", "always", "current", "facts_of", "front", "studies", "waterfall"]
 
 #: Users in flight per replica at which the front is worked out.
 FRONT_USERS = (1, 4, 16, 64, 256, 1024)
@@ -60,7 +61,28 @@ def studies(
         if (table := accuracy()) is not None:
             tables["accuracy"] = table
         tables |= track_record()
+        tables |= current(solution, date.fromisoformat(today), say)
     return tables
+
+
+def current(solution: Solution, on: date, say: Progress) -> dict[str, pd.DataFrame]:
+    """Manufacturing, current prices and training on a day; they rest on the facts, training on the fleet as well."""
+    from scenarios.report_tables_making import manufacturing_tables
+    from scenarios.report_tables_market import market_tables
+    from scenarios.report_tables_training import training_tables
+
+    say("cost and yield of packages")
+    tables = manufacturing_tables(on)
+    say("current prices")
+    tables |= market_tables(on)
+    say("training runs")
+    return tables | training_tables(on, solution)
+
+
+def facts_of(tables: dict[str, pd.DataFrame]) -> list[str]:
+    """Facts and series that tables name in a column `fact_ids`, each once."""
+    texts = (str(text) for t in tables.values() if "fact_ids" in t for text in t["fact_ids"].dropna().unique())
+    return list(dict.fromkeys(name for text in texts for name in text.split()))
 
 
 def track_record() -> dict[str, pd.DataFrame]:

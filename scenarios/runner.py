@@ -93,8 +93,8 @@ def _finish(
     import pandas as pd
 
     from scenarios.answer import make_answer
-    from scenarios.manifest import make_manifest
-    from scenarios.report_tables import always, studies
+    from scenarios.manifest import fact_sources, make_manifest
+    from scenarios.report_tables import always, facts_of, studies
     from scenarios.results import CHECK_COLUMNS, check_rows, result_rows, results_frame
 
     report = None
@@ -115,7 +115,9 @@ def _finish(
     manifest = make_manifest(resolved, name, digest, options, answer["evidence"], model.sources)
     tables |= always(resolved, solution)
     if options.get("study"):
-        tables |= studies(resolved, solution, model, rents, manifest["as_of"], say)
+        found = studies(resolved, solution, model, rents, manifest["as_of"], say)
+        manifest["facts"] |= fact_sources(facts_of(found), resolved.scenario.facts)
+        tables |= found
     return Run(manifest, answer, None, tables, solution, resolved)
 
 

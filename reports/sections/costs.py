@@ -34,8 +34,8 @@ def costs_section(c: Context) -> Section | None:
         "Owner cost is what a cloud company pays to own and run the accelerator, per hour that it sells; it is not a "
         "market price. The scarcity "
         "on top is the rent of limits that come after the sale (racks and power), carried by one accelerator. "
-        "Contract, spot, index and "
-        "list prices are other series and are not shown here."
+        "Contract, spot, index and list prices are other series"
+        + (", shown in the next section." if c.table("market") is not None else " and are not shown here.")
     )
     falls = c.table("waterfall")
     if falls is not None:

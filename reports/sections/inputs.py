@@ -174,8 +174,10 @@ def _missing(c: Context) -> list[tuple[str, str]]:
             "pairs without a nearby measurement carry wide bands; confidence is told in the front's data",
         ),
         ("Product mix", "not pinned down by the optimum within a designer; the width of the mix is not printed"),
-        ("Market prices", "contract, spot, index and list series are facts but have no section here"),
     ]
+    named = {"market": "Market prices", "training_runs": "Training runs", "unit_cost": "Manufacturing cost and yield"}
+    if gone := [title for table, title in named.items() if c.table(table) is None]:
+        rows.append((", ".join(gone), "no section: not in this run (make it with --report, with a fleet)"))
     if c.table("headline") is None:
         rows.append(("Study of weak inputs", "not in this run: make the run with --report"))
     if c.table("backtest") is None:

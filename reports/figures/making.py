@@ -1,0 +1,244 @@
+"""Figures of manufacturing: what a good package costs, yield against area, a wafer map, memory stacks by height."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from reports.figures.style import INK, FigureCard, colour_of, drawing, svg_text
+from reports.tables import records
+from reports.wording import percent, plain
+
+__all__ = ["stack_heights", "unit_cost_waterfalls", "wafer_map_figure", "yield_curves"]
+
+WIDTH = 9.2
+PARTS = {
+    "raw_silicon": "Logic wafers", "defective_silicon": "Lost logic dies", "memory": "Memory stacks",
+    "interposer": "Interposer", "substrate": "Substrate", "assembly": "Assembly",
+    "wasted_good_parts": "Good parts lost late", "test": "Test",
+}  # fmt: skip
+MODEL_TITLES = {
+    "poisson": "Poisson", "murphy": "Murphy", "seeds": "Seeds", "moore": "Moore", "rectangular": "Rectangular",
+    "negative_binomial": "Negative binomial",
+}  # fmt: skip
+_LINES = ("--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)))
+_BINS = {
+    "full": ("#44AA99", "", "free of defects"),
+    "cut": ("#DDCC77", "//", "sold with blocks off"),
+    "scrap": ("#882255", "xx", "scrap"),
+    "edge": ("#f2f2f2", "..", "partial at the edge"),
+}
+_MARKS = ("o", "s", "^", "D")
+
+
+def unit_cost_waterfalls(parts: pd.DataFrame, published: dict[str, float], names: dict[str, str]) -> FigureCard:
+    """One waterfall a package on one scale: parts, the total with its 90 % band, and the published total as a line.
+
+    `parts`: columns sku, part ("total" last), value, low, high in USD per good package.
+    """
+    skus = list(dict.fromkeys(parts["sku"]))
+    most = max(parts["high"].max(), *published.values()) if published else parts["high"].max()
+    with drawing(WIDTH, 2.75 * ((len(skus) + 1) // 2), nrows=(len(skus) + 1) // 2, ncols=2, squeeze=False) as (f, grid):
+        panels = list(grid.flat)
+        for panel in panels[len(skus) :]:
+            panel.set_visible(False)
+        for panel, sku in zip(panels, skus, strict=False):
+            _waterfall(panel, parts[parts["sku"] == sku], published.get(sku), float(most))
+            panel.set_title(names.get(sku, sku), fontweight="bold")
+        for panel in grid[-1]:
+            panel.set_xlabel("USD per good package")
+        svg = svg_text(f)
+    rows = parts[(parts["part"] != "total") & (parts["part"] != "wasted")]
+    largest = rows.loc[rows.groupby("sku")["value"].idxmax(), "part"]
+    if largest.nunique() == 1:
+        name = PARTS.get(str(largest.iloc[0]), str(largest.iloc[0]))
+        headline = f"{name} {'are' if name.endswith('s') else 'is'} the largest part of every package"
+    else:
+        counts = largest.value_counts()
+        name = PARTS.get(str(counts.index[0]), str(counts.index[0]))
+        headline = f"{name}: the largest part of {counts.iloc[0]} of {len(skus)} packages"
+    return FigureCard(
+        "unit_cost",
+        headline,
+        "Manufacturing cost of a good, tested package to its designer, USD of its reference day, without design and "
+        "mask sets; whisker: 90 % of 2,000 draws; dashed line: published total where there is one",
+        f"Waterfalls of cost parts, one panel a package. {headline}.",
+        svg,
+        parts.assign(published=[published.get(s) if p == "total" else None for s, p in zip(
+            parts["sku"], parts["part"], strict=True)]),
+    )  # fmt: skip
+
+
+def _waterfall(axes: Any, parts: pd.DataFrame, published: float | None, most: float) -> None:
+    left = 0.0
+    names = []
+    for row, r in enumerate(records(parts)):
+        total = r.part == "total"
+        start = 0.0 if total else left
+        colour = "#666666" if total else "#6699CC"
+        axes.barh(row, r.value, left=start, color=colour, edgecolor="#333333", linewidth=0.4, height=0.74)
+        end = start + r.value
+        if total:
+            axes.plot([r.low, r.high], [row, row], color=INK, linewidth=1.4, marker="|", markersize=7)
+            end = max(end, r.high)
+        else:
+            left = end
+        axes.text(end + 0.012 * most, row, f"{r.value:,.0f}", va="center", fontsize=7.5,
+                  fontweight="bold" if total else "normal")  # fmt: skip
+        names.append("Together" if total else PARTS.get(r.part, r.part))
+    if published is not None:
+        axes.axvline(published, color="#882255", linestyle="--", linewidth=1.3)
+        axes.text(
+            published, -0.75, f"published {published:,.0f}", fontsize=7.5, color="#882255", ha="center", va="bottom"
+        )
+    axes.set_yticks(range(len(parts)), names, fontsize=8)
+    axes.set_ylim(len(parts) - 0.4, -1.4)
+    axes.set_xlim(0, most * 1.09)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(axis="x", color="#e6e6e6", linewidth=0.6)
+
+
+def yield_curves(curves: pd.DataFrame, dies: dict[str, float], shown: str = "negative_binomial") -> FigureCard:
+    """Share of dies free of defects against area, a line a model, the band of the density for the model in use.
+
+    `curves`: columns model, area_mm2, value, low, high, defects_per_cm2; `dies`: name to area of dies marked.
+    """
+    density = float(curves["defects_per_cm2"].iloc[0])
+    with drawing(WIDTH, 3.7) as (figure, axes):
+        used = curves[curves["model"] == shown]
+        axes.fill_between(
+            used["area_mm2"], 100 * used["low"], 100 * used["high"], color="#6699CC", alpha=0.22, linewidth=0
+        )
+        others = [m for m in dict.fromkeys(curves["model"]) if m != shown]
+        for k, model in enumerate(others):
+            line = curves[curves["model"] == model]
+            axes.plot(line["area_mm2"], 100 * line["value"], color="#555555", linestyle=_LINES[k % 5], linewidth=1.1)
+        axes.plot(used["area_mm2"], 100 * used["value"], color="#332288", linewidth=2.2)
+        _end_labels(axes, curves, shown)
+        for name, area in dies.items():
+            axes.axvline(area, color="#bbbbbb", linewidth=0.8, zorder=0)
+            axes.text(area, 1.5, f"{name} ", rotation=90, fontsize=7.5, ha="right", va="bottom", color="#555555")
+        axes.set_ylim(0, 100)
+        axes.set_xlim(0, curves["area_mm2"].max() * 1.2)
+        axes.set_xlabel("die area, mm²")
+        axes.set_ylabel("dies free of defects, %")
+        axes.grid(axis="y", color="#ececec", linewidth=0.6)
+        svg = svg_text(figure)
+    top = curves[curves["area_mm2"] == curves["area_mm2"].max()]
+    low, high = top["value"].min(), top["value"].max()
+    headline = f"At {top['area_mm2'].iloc[0]:.0f} mm² the models give {100 * low:.0f} to {100 * high:.0f} %"
+    return FigureCard(
+        "yield_by_area",
+        headline,
+        f"Share of dies free of defects by die area and yield model at {plain(density, 2)} defects per cm² (TSMC N5 "
+        "family); shaded: range of the defect density for the model in use (negative binomial, thick line)",
+        f"Falling curves of yield against die area, one a model. {headline}.",
+        svg,
+        curves,
+    )
+
+
+def _end_labels(axes: Any, curves: pd.DataFrame, shown: str) -> None:
+    """Names at the right ends, kept apart by 5 points of percent."""
+    last = curves[curves["area_mm2"] == curves["area_mm2"].max()].sort_values("value", ascending=False)
+    place = 101.0
+    for r in records(last):
+        place = min(100 * r.value, place - 5.0)
+        bold = "bold" if r.model == shown else "normal"
+        text = f"{MODEL_TITLES.get(r.model, r.model)} {100 * r.value:.0f} %"
+        axes.plot([r.area_mm2, r.area_mm2 + 12], [100 * r.value, place], color="#bbbbbb", linewidth=0.6)
+        axes.text(r.area_mm2 + 15, place, text, fontsize=8, va="center", fontweight=bold)
+
+
+def wafer_map_figure(sites: pd.DataFrame, title: str) -> FigureCard:
+    """A simulated wafer to scale: bins full, cut and scrap, partial dies at the edge, defects as dots, counts printed.
+
+    `sites`: columns kind (full, cut, scrap, edge, defect), x_mm, y_mm, width_mm, height_mm, radius_mm,
+    usable_radius_mm, seed, defects_per_cm2, serving_share.
+    """
+    from matplotlib.patches import Circle, Rectangle
+
+    first = sites.iloc[0]
+    counts = {k: int((sites["kind"] == k).sum()) for k in (*_BINS, "defect")}
+    gross = counts["full"] + counts["cut"] + counts["scrap"]
+    with drawing(6.4, 4.5) as (figure, axes):
+        disc = Circle((0, 0), first["radius_mm"], facecolor="#fafafa", edgecolor="#333333", linewidth=1.0)
+        axes.add_patch(disc)
+        for r in records(sites[sites["kind"] != "defect"]):
+            face, hatch, _ = _BINS[r.kind]
+            patch = Rectangle((r.x_mm, r.y_mm), r.width_mm, r.height_mm, facecolor=face, hatch=hatch,
+                              edgecolor="#ffffff" if r.kind != "edge" else "#cccccc", linewidth=0.5)  # fmt: skip
+            axes.add_patch(patch)
+            patch.set_clip_path(disc)
+        axes.add_patch(Circle((0, 0), first["usable_radius_mm"], fill=False, edgecolor="#777777", linestyle=":"))
+        axes.add_patch(Rectangle((-3, -first["radius_mm"] - 1), 6, 4, facecolor="white", edgecolor="#333333"))
+        spots = sites[sites["kind"] == "defect"]
+        axes.plot(spots["x_mm"], spots["y_mm"], ".", color="black", markersize=2.6)
+        handles = [Rectangle((0, 0), 1, 1, facecolor=c, hatch=h, edgecolor="#888888", label=f"{counts[k]} {words}")
+                   for k, (c, h, words) in _BINS.items()]  # fmt: skip
+        handles.append(axes.plot([], [], ".", color="black", label=f"{counts['defect']} defects")[0])
+        axes.legend(handles=handles, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8.5)
+        axes.set_aspect("equal")
+        axes.set_xlim(-156, 156)
+        axes.set_ylim(-156, 156)
+        axes.set_xlabel("mm from the centre")
+        axes.set_ylabel("mm")
+        svg = svg_text(figure)
+    sold = counts["full"] + counts["cut"]
+    headline = f"{sold} of {gross} whole dies serve, {counts['cut']} with blocks off"
+    expected = percent(first["serving_share"])
+    return FigureCard(
+        "wafer_map",
+        headline,
+        f"One simulated 300 mm wafer (seed {int(first['seed'])}), not a measured one: {title}, "
+        f"{plain(first['defects_per_cm2'], 2)} defects per cm²; {gross} whole dies, {counts['full']} full, "
+        f"{counts['cut']} cut, {counts['scrap']} scrap; expected share that serves {expected}, before line yield; "
+        "to scale, dotted ring: usable edge",
+        f"Wafer map: {gross} whole dies, {counts['full']} full, {counts['cut']} cut, {counts['scrap']} scrap. "
+        f"{headline}.",
+        svg,
+        sites,
+    )
+
+
+def stack_heights(table: pd.DataFrame) -> FigureCard:
+    """Yield from DRAM die to good stack by height; filled where the facts quote a yield, hollow where it follows.
+
+    `table`: columns memory, height, value, low, high, quoted.
+    """
+    memories = list(dict.fromkeys(table["memory"]))
+    with drawing(WIDTH, 3.1, ncols=len(memories), sharey=True, squeeze=False) as (figure, grid):
+        for panel, memory in zip(grid[0], memories, strict=True):
+            line = table[table["memory"] == memory]
+            colour = colour_of("hbm")
+            x, y = line["height"], 100 * line["value"]
+            panel.fill_between(x, 100 * line["low"], 100 * line["high"], color=colour, alpha=0.13, linewidth=0)
+            panel.plot(x, y, color=colour, linewidth=1.4)
+            for r in records(line):
+                face = colour if r.quoted else "white"
+                panel.plot(r.height, 100 * r.value, "o", color=colour, markerfacecolor=face, markersize=6)
+                panel.annotate(f"{100 * r.value:.0f}", (r.height, 100 * r.value), xytext=(0, 7),
+                               textcoords="offset points", ha="center", fontsize=8)  # fmt: skip
+            panel.set_title(memory.upper().replace("HBM3E", "HBM3E"), fontweight="bold")
+            panel.set_xticks(sorted(set(table["height"])))
+            panel.set_xlabel("DRAM dies in the stack")
+            panel.set_ylim(0, 100)
+            panel.grid(axis="y", color="#ececec", linewidth=0.6)
+        grid[0][0].set_ylabel("good stacks per die started x height, %")
+        svg = svg_text(figure)
+    newest = table[table["memory"] == memories[-1]].sort_values("height")
+    low, high = newest.iloc[-1], newest.iloc[0]
+    headline = (
+        f"{memories[-1].upper()}: {100 * high['value']:.0f} % at {high['height']} high, "
+        f"{100 * low['value']:.0f} % at {low['height']} high"
+    )
+    return FigureCard(
+        "stack_yield",
+        headline,
+        "Yield from DRAM die started to good stack by height, SK hynix, at the report's day; filled: quoted in the "
+        "facts, hollow: from its bond yield per layer; shaded: range of the quoted yield, in proportion",
+        f"Falling lines of stack yield against height, one panel a memory generation. {headline}.",
+        svg,
+        table,
+    )

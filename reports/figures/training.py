@@ -1,0 +1,83 @@
+"""Figures of training: time and rent of a run by cluster size, and where the elapsed time goes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from reports.figures.style import FigureCard, drawing, svg_text
+from reports.wording import count, plain
+
+__all__ = ["training_scaling"]
+
+WIDTH = 9.2
+_SHARES = (
+    ("goodput", "useful steps", "#117733", ""),
+    ("checkpoint", "checkpoint writes", "#DDCC77", ".."),
+    ("lost_work", "work lost", "#CC6677", "//"),
+    ("down", "restarts", "#882255", "xx"),
+)
+
+
+def training_scaling(runs: pd.DataFrame, subtitle: str) -> FigureCard:
+    """Elapsed days and rent with their bands by accelerators, and shares of elapsed time as stacked bars.
+
+    `runs`: columns accelerators, days, days_low, days_high, rental_usd, rental_low, rental_high, goodput, checkpoint,
+    lost_work, down.
+    """
+    x = runs["accelerators"]
+    labels = [f"{n / 1024:.0f}k" if n >= 1024 else f"{n}" for n in x]
+    with drawing(WIDTH, 3.5, ncols=3) as (figure, (time, money, share)):
+        _band(time, runs, ("days", "days_low", "days_high"), 1.0, "#332288")
+        time.set_ylabel("elapsed days")
+        _band(money, runs, ("rental_usd", "rental_low", "rental_high"), 1e6, "#AA4499")
+        money.set_ylabel("rent at owner cost, million USD")
+        money.set_ylim(bottom=0)
+        time.set_yscale("log")
+        time.yaxis.set_major_formatter(lambda v, _: f"{v:g}")
+        time.yaxis.set_minor_formatter("")
+        for panel in (time, money):
+            panel.set_xscale("log", base=2)
+            panel.set_xticks(list(x), labels)
+            panel.minorticks_off()
+            panel.grid(color="#ececec", linewidth=0.6)
+        time.set_yticks([10, 20, 50, 100, 200, 500], ["10", "20", "50", "100", "200", "500"])
+        _shares(share, runs, labels)
+        for panel in (time, money, share):
+            panel.set_xlabel("accelerators (k = 1,024)")
+        svg = svg_text(figure)
+    first, last = runs.iloc[0], runs.iloc[-1]
+    headline = (
+        f"{count(last['accelerators'] / first['accelerators'])} times the accelerators: "
+        f"{plain(first['days'] / last['days'], 2)} times faster, {plain(last['rental_usd'] / first['rental_usd'], 2)} "
+        "times the rent"
+    )
+    return FigureCard(
+        "training_scaling",
+        headline,
+        subtitle,
+        f"Three panels by cluster size: elapsed days fall, rent rises, useful share falls. {headline}.",
+        svg,
+        runs,
+    )
+
+
+def _band(axes: Any, runs: pd.DataFrame, names: tuple[str, str, str], scale: float, colour: str) -> None:
+    middle, low, high = (runs[n] / scale for n in names)
+    axes.fill_between(runs["accelerators"], low, high, color=colour, alpha=0.15, linewidth=0)
+    axes.plot(runs["accelerators"], middle, "o-", color=colour, markerfacecolor="white", linewidth=1.5)
+
+
+def _shares(axes: Any, runs: pd.DataFrame, labels: list[str]) -> None:
+    base = pd.Series(0.0, index=runs.index)
+    for name, title, colour, hatch in _SHARES:
+        axes.bar(labels, 100 * runs[name], bottom=100 * base, color=colour, hatch=hatch, edgecolor="white",
+                 linewidth=0.5, label=title)  # fmt: skip
+        base = base + runs[name]
+    for k, v in enumerate(runs["goodput"]):
+        axes.text(k, 100 * v - 4, f"{100 * v:.0f}", ha="center", va="top", fontsize=8, color="white", fontweight="bold")
+    axes.set_ylim(0, 100)
+    axes.set_ylabel("share of elapsed time, %")
+    handles, names = axes.get_legend_handles_labels()
+    axes.legend(handles[::-1], names[::-1], loc="lower left", fontsize=7.5, framealpha=0.95)

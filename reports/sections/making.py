@@ -1,0 +1,231 @@
+"""Section: what a good package costs to make, how many dies are good, and its embodied carbon."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from reports.blocks import Section, Table
+from reports.context import Context
+from reports.figures import making
+from reports.tables import records
+from reports.wording import band, digits_for, listing, money, percent, plain
+
+__all__ = ["fact_words", "making_section"]
+
+PANELS = ("h100", "b200", "mi300x", "rubin")
+GROUPS = {
+    "logic": "Logic wafers, lost dies included", "memory": "Memory stacks",
+    "packaging": "Interposer, substrate, assembly",
+    "loss": "Good parts lost late", "test": "Test", "total": "Together",
+}  # fmt: skip
+
+
+def fact_words(c: Context, *tables: pd.DataFrame | None) -> str:
+    """How many facts stand behind tables, and how many of them are illustrative."""
+    texts = {str(t) for table in tables if table is not None for t in table["fact_ids"].dropna()}
+    ids = {name for text in texts for name in text.split()}
+    weak = sum(1 for name in ids if name in c.facts and c.facts[name]["kind"] == "illustrative")
+    return f"Rests on {len(ids)} facts and series, {weak} of them illustrative; see All inputs and their sources."
+
+
+def making_section(c: Context) -> Section | None:
+    """Cost of good packages beside published estimates, yields, a wafer map, memory stacks, carbon."""
+    costs, published = c.table("unit_cost"), c.table("unit_cost_published")
+    if costs is None or published is None:
+        return None
+    s = Section("making", "What a good package costs to make")
+    names = dict(zip(costs["sku"], costs["name"], strict=True))
+    totals = costs[costs["part"] == "total"].set_index("sku")
+    s.paragraphs.append(_cost_words(totals, names))
+    theirs = published[published["part"] == "total"].dropna(subset=["published"]).set_index("sku")["published"]
+    panels = [x for x in PANELS if x in totals.index]
+    s.figures.append(
+        making.unit_cost_waterfalls(
+            costs[costs["sku"].isin(panels)], {k: float(v) for k, v in theirs.items() if k in panels}, names
+        )
+    )
+    s.paragraphs.append(_published_words(published, names))
+    s.tables += [_totals(c, published, totals, names), _parts(published, names)]
+    _yields(c, s)
+    _stacks(c, s)
+    _carbon(c, s)
+    return s
+
+
+def _cost_words(totals: pd.DataFrame, names: dict[str, str]) -> str:
+    said = []
+    for r in records(totals[totals.index.isin(PANELS)]):
+        digits = digits_for(r.value, r.low, r.high)
+        said.append(f"{names[r.Index]} USD {plain(r.value, digits)} (90 % of draws: {band(r.low, r.high)}; {r.on[:7]})")
+    return (
+        f"Cost of one good, tested package to its designer: {listing(said)}. In brackets the month of the wafer, "
+        "memory "
+        "and assembly prices, in USD of that month. Wafers and memory count at the prices that their makers charge, "
+        "margins included; design and mask sets, boards, servers and the designer's own margin do not count. This is a "
+        "cost, not a price."
+    )
+
+
+def _published_words(published: pd.DataFrame, names: dict[str, str]) -> str:
+    rows = published[(published["part"] == "total") & published["published"].notna()]
+    below = rows[rows["published"] > rows["high"]]
+    inside = rows[(rows["published"] >= rows["low"]) & (rows["published"] <= rows["high"])]
+    words = f"{len(inside)} of {len(rows)} published totals lie inside our 90 % band"
+    if len(below):
+        gaps = [f"{names[r.sku]} by {money(r.published - r.ours, 2)}" for r in records(below)]
+        words += f"; ours is lower for {listing(gaps)}"
+    return (
+        words
+        + ". The gaps are told below, part by part. The estimates are third parties' and none gives a range, so a "
+        "gap tells where sources differ and not who is right."
+    )
+
+
+def _totals(c: Context, published: pd.DataFrame, totals: pd.DataFrame, names: dict[str, str]) -> Table:
+    rows = []
+    for r in records(published[published["part"] == "total"]):
+        found = not pd.isna(r.published)
+        digits = digits_for(r.ours, r.low, r.high)
+        rows.append(
+            [
+                names[r.sku],
+                str(totals.loc[r.sku, "on"])[:7],
+                (plain(r.ours, digits), r.ours),
+                band(r.low, r.high),
+                (f"{r.published:,.0f}", r.published) if found else ("none found", None),
+                (plain(r.ours / r.published, 2), r.ours / r.published) if found else ("-", None),
+                r.words,
+                r.source,
+            ]
+        )
+    return Table.of(
+        "Cost of a good package beside published totals, USD without design and mask sets",
+        ["Package", "Prices of", "#Ours", "#90 % band", "#Published", "#Ours over theirs", "Gap in words", "Source"],
+        rows,
+        note=f"Band: 2,000 draws of every input within its own low and high, independent. {fact_words(c, published)}",
+        short="unit_cost_totals",
+    )
+
+
+def _parts(published: pd.DataFrame, names: dict[str, str]) -> Table:
+    rows = []
+    for r in records(published):
+        found = not pd.isna(r.published)
+        rows.append(
+            [
+                names[r.sku],
+                GROUPS.get(r.part, r.part),
+                (f"{r.ours:,.0f}", r.ours),
+                (f"{r.published:,.0f}", r.published) if found else ("-", None),
+                r.source if r.part != "total" else "",
+            ]
+        )
+    return Table.of(
+        "Parts of the cost beside published parts, USD per good package",
+        ["Package", "Part", "#Ours", "#Published", "Source"],
+        rows,
+        note="Published test of the H100 and MI300X holds assembly as well. Parts may not add up by rounding.",
+        folded=True,
+        short="unit_cost_parts",
+    )
+
+
+def _yields(c: Context, s: Section) -> None:
+    curves, dies, sites = c.table("yield_by_area"), c.table("die_yields"), c.table("wafer_map")
+    if curves is None or dies is None:
+        return
+    one = dies.drop_duplicates("die")
+    s.figures.append(making.yield_curves(curves, {r.die: float(r.area_mm2) for r in records(_apart(one))}))
+    first = dies.iloc[0]
+    s.paragraphs.append(
+        f"Spare blocks matter more than the choice of model: of {first['die']} dies ({first['area_mm2']:.0f} mm²) "
+        f"{percent(first['full_yield'])} are free of defects and {percent(first['die_yield'])} serve the "
+        f"{first['name']}, line yield included, because dies with some bad blocks are sold with them switched off."
+    )
+    s.tables.append(_die_table(c, dies))
+    if sites is not None:
+        s.figures.append(making.wafer_map_figure(sites, f"{sites['die'].iloc[0]} dies"))
+
+
+def _apart(dies: pd.DataFrame, gap: float = 25.0) -> pd.DataFrame:
+    """Dies whose areas are far enough apart to be labelled, largest first."""
+    kept: list[int] = []
+    for k, area in dies["area_mm2"].sort_values(ascending=False).items():
+        if all(abs(area - dies.loc[j, "area_mm2"]) >= gap for j in kept):
+            kept.append(int(str(k)))
+    return dies.loc[kept]
+
+
+def _die_table(c: Context, dies: pd.DataFrame) -> Table:
+    rows = [
+        [
+            r.name,
+            f"{r.die} ({r.count} a package)",
+            r.node.upper(),
+            r.on[:7],
+            (f"{r.area_mm2:,.0f}", r.area_mm2),
+            (plain(r.defects_per_cm2, 2), r.defects_per_cm2),
+            (f"{r.gross:,.0f}", r.gross),
+            (percent(r.full_yield), r.full_yield),
+            (percent(r.die_yield), r.die_yield),
+            (plain(r.gross * r.die_yield), r.gross * r.die_yield),
+        ]
+        for r in dies.rename(columns={"count": "dies"}).assign(count=dies["count"]).itertuples()
+    ]
+    heads = ["Package", "Die", "Node", "As of", "#mm²", "#Defects per cm²", "#Whole dies a wafer", "#Free of defects"]
+    return Table.of(
+        "Leading die of each package",
+        [*heads, "#Serve", "#Good dies a wafer"],
+        rows,
+        note="Serve: with the blocks that the product needs, times line yield. Wafer: 300 mm, 3 mm edge, best offset. "
+        f"{fact_words(c, dies)}",
+        short="die_yields",
+    )
+
+
+def _stacks(c: Context, s: Section) -> None:
+    stacks = c.table("stack_yield")
+    if stacks is None:
+        return
+    s.figures.append(making.stack_heights(stacks))
+    quoted = stacks[stacks["quoted"]]
+    s.paragraphs.append(
+        f"Every layer of a memory stack must work, so yield falls with height. {len(quoted)} of {len(stacks)} points "
+        "are "
+        "quoted in the facts; the others follow from the bond yield per layer that the nearest quoted height implies."
+    )
+
+
+def _carbon(c: Context, s: Section) -> None:
+    table = c.table("carbon")
+    if table is None:
+        return
+    parts = [p for p in dict.fromkeys(table["part"]) if p != "total"]
+    rows = []
+    for _, mine in table.groupby("sku", sort=False):
+        by = mine.set_index("part")
+        whole = by.loc["total"]
+        row: list[Any] = [by["name"].iloc[0]]
+        row += [(plain(by.loc[p, "value"], 2), by.loc[p, "value"]) if p in by.index else ("-", None) for p in parts]
+        rows.append(
+            [
+                *row,
+                (plain(whole["value"]), whole["value"]),
+                band(whole["low"], whole["high"]),
+                (f"{whole['water_liters']:,.0f}", whole["water_liters"]),
+            ]
+        )
+    titles = {**making.PARTS, "substrate": "Substrate and assembly"}
+    s.tables.append(
+        Table.of(
+            "Embodied carbon of a good package, kg CO2e, and fab water, litres",
+            ["Package", *[f"#{titles.get(p, p)}" for p in parts], "#Together", "#Range over grids", "#Water, litres"],
+            rows,
+            note="Fabs on Taiwan's grid; range: least and most over five grids (Taiwan, USA, Korea, Japan, world), the "
+            "only spread that is counted. Energy, gas and material per cm² of each node after ACT; memory per GB and "
+            f"package values are single figures. {fact_words(c, table)}",
+            short="carbon",
+        )
+    )
