@@ -63,8 +63,8 @@ def measured_front(
     """Measured operating points of the calibration data beside the engine at the same set-ups, priced by the hour.
 
     For each accelerator, the framework and format measured at most set-ups are taken, with all their layouts. Output
-    tokens/s of a closed loop of n users is n x osl / (TTFT + (osl - 1) x TPOT); cost is all spending over output tokens, so it is not the share of the output
-    tokens that other tables print.
+    tokens/s of a closed loop of n users is n x osl / (TTFT + (osl - 1) x TPOT); cost is all spending over output
+    tokens, so it is not the share of the output tokens that other tables print.
 
     Columns model, hardware, setup, layout, concurrency, as_of, source, tokens_per_s_per_user and usd_per_mtoken
     (measured), on_front (no other measured point is both faster and cheaper), predicted_tokens_per_s_per_user,

@@ -22,7 +22,7 @@ from supply.optimizer.parameters import Values
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FLOW_COLUMNS", "FlowError", "supply_flow"]
+__all__ = ["FLOW_COLUMNS", "Chain", "FlowError", "supply_flow"]
 
 FLOW_COLUMNS = ["source", "target", "kind", "accelerators"]
 #: Relative difference up to which inflow and outflow count as equal.
@@ -51,7 +51,7 @@ def supply_flow(results: pd.DataFrame, inputs: pd.DataFrame, year: str) -> pd.Da
     """
     import pandas as pd
 
-    rows = _netted(_Chain(results, inputs, year).rows())
+    rows = _netted(Chain(results, inputs, year).rows())
     most = max((v for *_, v in rows), default=0.0)
     kept = [r for r in rows if r[3] > TOLERANCE * most]
     return pd.DataFrame(kept, columns=FLOW_COLUMNS)
@@ -75,7 +75,7 @@ def _netted(rows: list[tuple[str, str, str, float]]) -> list[tuple[str, str, str
 
 
 @dataclass
-class _Chain:
+class Chain:
     """Processes, materials and weights of one run over one year."""
 
     results: pd.DataFrame
@@ -151,7 +151,8 @@ class _Chain:
         wide = sums.reindex(columns=self.horizon.labels()).fillna(0.0)
         return dict(zip(wide.index, wide.to_numpy(dtype=float), strict=True))
 
-    def _window(self, flow: Array) -> float:
+    def window_sum(self, flow: Array) -> float:
+        """Sum of a series over the periods of the year."""
         return float(flow[self.first : self.last + 1].sum())
 
     def arrived(self, process: str, material: str, whole: bool = False) -> Array:
@@ -196,7 +197,7 @@ class _Chain:
             return 1.0
         each = [sum(self._output(p, m) * self._weight(m, found) for m in self.outputs[p]) for p in takers]
         need = [float(self.values(f"processes.{p}.input.{material}")[self.first]) for p in takers]
-        amount = [self._window(self.series("starts", p)) for p in takers]
+        amount = [self.window_sum(self.series("starts", p)) for p in takers]
         amount = amount if sum(amount) > 0 else [1.0] * len(takers)
         worth = sum(a * e for a, e in zip(amount, each, strict=True))
         found[material] = worth / sum(a * n for a, n in zip(amount, need, strict=True))
@@ -225,16 +226,19 @@ class _Chain:
         arrived = sum(v for _, target, _, v in out if target == "end")
         return [(s, self._end if t == "end" else t, k, v) for s, t, k, v in out] + self._end_rows(arrived)
 
+    def equivalents(self, process: str) -> float:
+        """Accelerator-equivalents of one start of a process."""
+        return float(sum(self._output(process, m) * self.weights[m] for m in self.outputs[process]))
+
     def _process_rows(self, p: str, out: list[tuple[str, str, str, float]]) -> None:
         stage = self.stages[p]
-        each = sum(self._output(p, m) * self.weights[m] for m in self.outputs[p])
-        started = each * self._window(self.series("starts", p))
+        started = self.equivalents(p) * self.window_sum(self.series("starts", p))
         if p not in self.main:
             out.append(("start", stage, "start", started))
         gross = good = 0.0
         for m in self.outputs[p]:
-            weight, mine = self.weights[m], self._window(self.arrived(p, m))
-            gross += weight * self._window(self.arrived(p, m, whole=True))
+            weight, mine = self.weights[m], self.window_sum(self.arrived(p, m))
+            gross += weight * self.window_sum(self.arrived(p, m, whole=True))
             good += weight * mine
             self._material_rows(p, m, mine, out)
         out.append((stage, "loss", "loss", gross - good))
@@ -243,14 +247,14 @@ class _Chain:
     def _material_rows(self, p: str, m: str, mine: float, out: list[tuple[str, str, str, float]]) -> None:
         """What became of the units that a process delivered: its share of every taker and of the stock change."""
         stage, weight = self.stages[p], self.weights[m]
-        total = sum(self._window(self.arrived(q, m)) for q in self.makers[m])
+        total = sum(self.window_sum(self.arrived(q, m)) for q in self.makers[m])
         share = mine / total if total > 0 else 1.0 / len(self.makers[m])
         change = self._stock_change(m)
         _stock(stage, share * weight * change, out)
         left = total - change
         for q, materials in self.all_inputs.items():
             if m in materials:
-                used = self._window(self.series("starts", q) * self.values(f"processes.{q}.input.{m}"))
+                used = self.window_sum(self.series("starts", q) * self.values(f"processes.{q}.input.{m}"))
                 out.append((stage, self.stages[q], "flow", share * weight * used))
                 left -= used
         if m not in {x for ms in self.all_inputs.values() for x in ms} or left > TOLERANCE * max(total, 1.0):

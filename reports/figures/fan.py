@@ -76,13 +76,13 @@ def fan_chart(
         period_ticks(axes, list(periods))
         svg = svg_text(figure)
     last, row = periods[-1], t.iloc[-1]
-    headline = f"{what} {last}: median {count(row['q50'], 2)}, 90 % {band(row['q05'], row['q95'])}"
+    headline = f"Median of {last}: {count(row['q50'], 2)} ({band(row['q05'], row['q95'])})"
     return FigureCard(
         "fan",
         headline,
-        f"Median and bands that hold 50 and 90 % of {draws:,} draws of the uncertain inputs, {unit}; each draw is a "
-        f"whole plan; thin lines: single draws{'; dotted: the plan of this report' if 'plan' in t else ''}; {subtitle}",
-        f"Fan chart of {what.lower()} over time. {headline} of draws.",
+        f"{what}: median and bands that hold 50 and 90 % of {draws:,} draws of the uncertain inputs, {unit}; each "
+        f"draw is a whole plan; thin lines: single draws{'; dotted: the plan of this report' if 'plan' in t else ''}; {subtitle}",
+        f"Fan chart of {what.lower()} over time. {headline}, 90 % of draws.",
         svg,
         table,
     )

@@ -19,8 +19,9 @@ def front_measured(points: pd.DataFrame, subtitle: str) -> FigureCard:
     """Cost per million output tokens (all spending) against the speed that one user sees, measured beside predicted.
 
     `points`: columns model, hardware, setup, layout, concurrency, as_of, on_front, tokens_per_s_per_user,
-    usd_per_mtoken (measured), predicted_tokens_per_s_per_user, predicted_usd_per_mtoken, low, high, as `scenarios.engine_points.measured_front`
-    makes them. The engine is drawn at the measured loads only, never beyond them.
+    usd_per_mtoken (measured), predicted_tokens_per_s_per_user, predicted_usd_per_mtoken, low, high, as
+    `scenarios.engine_points.measured_front` makes them. The engine is drawn at the measured loads only,
+    never beyond them.
 
     Raises:
         ValueError: when there is no point.
@@ -34,7 +35,7 @@ def front_measured(points: pd.DataFrame, subtitle: str) -> FigureCard:
         panels[0, 0].set_ylabel("USD per million output tokens, all spending")
         svg = svg_text(figure)
     inside = int(((points["usd_per_mtoken"] >= points["low"]) & (points["usd_per_mtoken"] <= points["high"])).sum())
-    headline = f"{inside} of {len(points)} measured points lie inside the 90 % band"
+    headline = f"{inside} of {len(points)} measured points inside the 90 % band"
     model, dates = points["model"].iloc[0], sorted(points["as_of"])
     spread = (points["predicted_usd_per_mtoken"] / points["usd_per_mtoken"] - 1).abs().median()
     return FigureCard(

@@ -88,10 +88,10 @@ def _roofs(axes: Any, roofs: Any, bandwidth: float, ends: tuple[float, float]) -
         start = float(peak) / bandwidth
         axes.plot([start, ends[1] * 1.6], [peak / 1e12, peak / 1e12], color="#444444", linewidth=1.4)
         text = f"{name.upper()} dense peak {plain(peak / 1e12)} TFLOP/s, ridge at {plain(start)} FLOP/B"
-        axes.annotate(text, (ends[1] * 1.5, peak / 1e12), xytext=(0, 3), textcoords="offset points", fontsize=7.5,
-                      ha="right", va="bottom", color="#333333")  # fmt: skip
+        axes.annotate(text, (start, peak / 1e12), xytext=(-6, 0), textcoords="offset points", fontsize=7.5,
+                      ha="right", va="center", color="#333333")  # fmt: skip
     axes.annotate(f"memory {plain(bandwidth / 1e12)} TB/s", (ends[0] * 1.15, ends[0] * 1.15 * bandwidth / 1e12),
-                  xytext=(2, 14), textcoords="offset points", fontsize=7.5, color="#333333", va="bottom")  # fmt: skip
+                  xytext=(12, -4), textcoords="offset points", fontsize=7.5, color="#333333", va="top")  # fmt: skip
     axes.set_ylim(ends[0] * bandwidth / 1e12 * 0.6, top / 1e12 * 2.2)
 
 
@@ -121,6 +121,6 @@ def _headline(points: pd.DataFrame) -> str:
     decode = points[points["phase"] == "decode"]
     memory = float(decode.loc[decode["limited_by"] == "memory_bandwidth", "time_share"].sum())
     if len(decode) and memory >= 0.5:
-        return f"Memory bandwidth takes {percent(memory)} of a decode step"
+        return f"Memory bandwidth bounds {percent(memory)} of a decode step"
     worst = points.sort_values("time_share").iloc[-1]
     return f"{WORDS[worst['limited_by']].capitalize()} bounds {worst['operator'].replace('_', ' ')}"
