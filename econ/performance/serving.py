@@ -362,6 +362,7 @@ def ceiling(
     dp: int = 1,
     weight_format: str | None = None,
     kv_format: str | None = None,
+    framework: str = "",
     prefix_hit: float = 0.0,
     speculative_tokens: float = 1.0,
 ) -> float:
@@ -369,12 +370,12 @@ def ceiling(
     latency.
 
     Prefill of the stated input is part of the work. Without ``tp`` the smallest power of two that holds the weights is
-    used; without ``concurrency`` as many sequences as the cache holds.
+    used; without ``concurrency`` as many sequences as the cache holds. The framework decides the cache's format and share.
 
     Raises:
         EngineError: as `operating_point`.
     """
-    request = _fitting(model, hardware, isl, osl, concurrency, tp, pp, dp, weight_format, kv_format)
+    request = _fitting(model, hardware, isl, osl, concurrency, tp, pp, dp, weight_format, kv_format, framework)
     request = request.with_load(prefix_hit=prefix_hit, tokens_per_step=speculative_tokens)
     p = ideal_parameters()
     s = build_setups([request], p)
@@ -466,6 +467,7 @@ def classify_throughput(
         dp=dp,
         weight_format=weight_format,
         kv_format=kv_format,
+        framework=framework,
         prefix_hit=prefix_hit,
         speculative_tokens=speculative_tokens,
     )
