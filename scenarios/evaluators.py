@@ -87,6 +87,7 @@ class Worker:
         self._engine = self.compiled.engine
         self.extractor = Extractor(self.compiled, self.study.model)
         self.nominal = Reading.of(self.compiled)
+        self._nominal_cost = self._engine.cost.copy()
         self._entry_rows = self._engine.matrix.index
         self._entry_columns = self._engine.column_of_entry
 
@@ -157,7 +158,7 @@ class Worker:
             status = engine.run(warm=False)
         else:
             engine.restore_basis()
-            status = engine.run()
+            status = engine.run(far=not np.array_equal(engine.cost, self._nominal_cost))
         return "" if status.name == "kOptimal" else f"the optimum does not exist ({status.name})"
 
     def lagrangian(self) -> float:

@@ -16,6 +16,11 @@ from supply.optimizer.quiet import quiet_highs
 SIMPLEX_ROWS = 3000
 """Up to this many rows the first solve uses simplex, above it interior point with crossover (measured boundary)."""
 
+DUAL, PRIMAL = 1, 4
+"""Simplex methods by HiGHS' numbers."""
+PRIMAL_PIVOTS = 20
+"""Primal simplex without perturbation could cycle: after this many iterations a row it is given up for a cold solve."""
+
 MIP_GAP = 1e-6
 MIP_SECONDS = 120.0
 """Lumps are planned to this relative gap, or as well as this many seconds allow; the gap reached is reported."""
@@ -104,14 +109,16 @@ class Engine:
         """Row bounds that follow from the current numbers, without any perturbation."""
         return self._row_bounds(self.rhs)
 
-    def run(self, warm: bool = True) -> HighsModelStatus:
-        """Solve the current arrays as a linear programme, from the current basis if `warm`; returns the status."""
+    def run(self, warm: bool = True, far: bool = False) -> HighsModelStatus:
+        """Solve the current arrays as a linear programme, from the current basis if `warm`; returns the status.
+
+        `far`: costs moved as well as limits, so that the basis is neither primal nor dual feasible; primal simplex is
+        then the shorter way (measured: 0.6 of the time of dual simplex, which has to go through its first phase).
+        """
         if not warm:
             self.highs.clearSolver()
         has_basis = warm and self.highs.getBasis().valid
-        self.highs.setOptionValue("solver", self._algorithm(has_basis))
-        # a warm solve is short: perturbed costs would only have to be taken back (up to twice as slow)
-        self.highs.setOptionValue("dual_simplex_cost_perturbation_multiplier", 0.0 if has_basis else 1.0)
+        self._options(has_basis, far and has_basis)
         self.highs.run()
         status = self.highs.getModelStatus()
         if status == HighsModelStatus.kOptimal:
@@ -119,6 +126,15 @@ class Engine:
         if has_basis:  # a basis that became singular is no verdict: start from nothing
             return self.run(warm=False)
         return self._without_presolve() if status != HighsModelStatus.kInfeasible else status
+
+    def _options(self, has_basis: bool, primal: bool) -> None:
+        set_option = self.highs.setOptionValue
+        set_option("solver", self._algorithm(has_basis))
+        # a warm solve is short: what is perturbed would only have to be taken back (up to twice as slow)
+        set_option("dual_simplex_cost_perturbation_multiplier", 0.0 if has_basis else 1.0)
+        set_option("primal_simplex_bound_perturbation_multiplier", 0.0 if primal else 1.0)
+        set_option("simplex_strategy", PRIMAL if primal else DUAL)
+        set_option("simplex_iteration_limit", PRIMAL_PIVOTS * len(self.matrix.rows) if primal else 2**31 - 1)
 
     def _without_presolve(self) -> HighsModelStatus:
         """Simplex without presolve: tells infeasible from unbounded."""
