@@ -53,7 +53,7 @@ def make_answer(
 
 def _cost(row: dict[str, Any]) -> dict[str, Any]:
     keys = ("sku", "model", "period", "usd_per_gpu_hour", "usd_per_mtoken", "low", "high", "check")
-    return {key: row[key] for key in keys}
+    return {key: row[key] for key in keys} | {"low_high_of": "usd_per_mtoken.output"}
 
 
 def _period(solution: Solution, report: BottleneckReport | None, translator: _Translator, t: int) -> dict[str, Any]:
@@ -66,7 +66,13 @@ def _period(solution: Solution, report: BottleneckReport | None, translator: _Tr
         "fleet": _by_sku(solution.fleet, t, "fleet"),
         "stranded": {"accelerators": 0.0, "mw": 0.0},
         "binding": [_binding(b, translator) for b in bindings],
+        "prices": {r: _tidy(solution.price(r, t)) for r in solution.network.resources},
     }
+
+
+def _tidy(value: float) -> float:
+    """A number without the dust of the solver (a millionth of a unit)."""
+    return 0.0 if abs(value) < 1e-6 else float(value)
 
 
 def _by_sku(table: Any, t: int, column: str) -> dict[str, float]:
@@ -80,7 +86,7 @@ def _add_stranded(solution: Solution, periods: list[dict[str, Any]]) -> None:
     from supply.bottleneck import stranded
 
     for row in records(stranded(solution)):
-        periods[int(row.t)]["stranded"] = {"accelerators": float(row.accelerators), "mw": float(row.mw)}
+        periods[int(row.t)]["stranded"] = {"accelerators": _tidy(row.accelerators), "mw": _tidy(row.mw)}
 
 
 def _binding(b: Binding, translator: _Translator) -> dict[str, Any]:
@@ -92,6 +98,7 @@ def _binding(b: Binding, translator: _Translator) -> dict[str, Any]:
         "utilisation": b.utilisation,
         "capacity": b.capacity,
         "rent": b.rent,
+        "shares": list(b.shares),
         "price": translator.price(b),
         "price_range": [b.price_low, b.price_high],
         "plus_1_percent": b.plus_1_percent,

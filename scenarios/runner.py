@@ -112,7 +112,8 @@ def _finish(
         "inputs": resolved.inputs(),
         "checks": pd.DataFrame(check_rows(resolved, solution, report, model), columns=list(CHECK_COLUMNS)),
     }
-    manifest = make_manifest(resolved, name, digest, options, answer["evidence"], model.sources)
+    evidence = {"status": answer["status"], **answer["evidence"]}
+    manifest = make_manifest(resolved, name, digest, options, evidence, model.sources)
     tables |= always(resolved, solution)
     if options.get("study"):
         found = studies(resolved, solution, model, rents, manifest["as_of"], say)

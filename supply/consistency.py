@@ -5,6 +5,7 @@ Errors make a solve meaningless; warnings are printed and the solve goes on.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -46,7 +47,7 @@ def check(network: Network) -> list[Problem]:
     >>> [str(p) for p in check(course_11_1().with_values({"processes.package.yield": 1.2}))]
     ['processes.package.yield: 1.2 is outside 0 to 1; give a fraction']
     """
-    rules = (_references, _numbers, _ranges, _windows, _demand, _fleet, _capacities, _contracts, _events)
+    rules = (_references, _numbers, _sizes, _ranges, _windows, _demand, _fleet, _capacities, _contracts, _events)
     found = [problem for rule in rules for problem in rule(network)]
     if not any(p.severity == "error" for p in found):
         found += [*_routes(network), *_loops(network), *_idle_shares(network)]
@@ -161,6 +162,30 @@ def _span(path: str) -> tuple[float, float, str] | None:
     if path.endswith(".lead_time"):
         return (0.0, 200.0, "periods")
     return (0.1, 100.0, "years") if path.startswith("expansions.") and path.endswith(".life") else None
+
+
+COEFFICIENTS = re.compile(r"processes\.[^.]+\.(?:input|output|uses|yield)(?:\..*)?")
+MONEY = re.compile(r"demand\.[^.]+\.price|fleet\.[^.]+\.value")
+SMALLEST, LARGEST, MOST = 1e-9, 1e9, 1e18
+"""Sizes that a solve in double precision tells from zero and from no limit; the solver drops smaller coefficients."""
+
+
+def _sizes(n: Network) -> Iterator[Problem]:
+    """Numbers that a solve would take for zero or for no limit."""
+    for path, array in n.values.items():
+        sizes = np.abs(array[array != 0])
+        if not len(sizes) or path.startswith("costs."):
+            continue
+        low, high = float(sizes.min()), float(sizes.max())
+        money = n.objective.kind == "value" and MONEY.fullmatch(path)
+        if COEFFICIENTS.fullmatch(path) and not SMALLEST <= low <= high <= LARGEST:
+            worst = low if low < SMALLEST else high
+            message = f"{worst:g} is outside {SMALLEST:g} to {LARGEST:g}: a solve cannot tell it from nothing"
+            yield Problem(path, message, "count in a larger or smaller unit")
+        elif money and high < SMALLEST * 100:
+            yield Problem(path, f"{high:g} USD is too small for a solve", "count in a larger unit, or give zero")
+        elif high > MOST:
+            yield Problem(path, f"{high:g} is too large for a solve", "count in a larger unit, or leave the limit out")
 
 
 def _ranges(n: Network) -> Iterator[Problem]:
@@ -279,8 +304,11 @@ def _idle_shares(n: Network) -> Iterator[Problem]:
             total = np.sum([n.values[f"contracts.{k}.greatest_share"] for k in outer], axis=0)
             if float(total.min()) < 1 - 1e-6:
                 t = int(total.argmin())
-                message = f"greatest shares sum to {total[t]:.2f} in {n.horizon.label(t)}: nobody may use the rest"
-                yield Problem(f"resources.{r}", message, "raise a share, or lower the capacity", "warning")
+                message = (
+                    f"greatest shares sum to {total[t]:.2f} in {n.horizon.label(t)}: the rest stays unused in the model"
+                )
+                fix = "right where users outside the model take it; else raise a share, or lower the capacity"
+                yield Problem(f"resources.{r}", message, fix, "warning")
 
 
 def _events(n: Network) -> Iterator[Problem]:

@@ -97,9 +97,10 @@ def breakeven_verb(scenario: str, sets: Sequence[str], target_input: str, target
     if as_json:
         print_json(found.json())
         return
+    times = f"{found.scale:.4g} times its value in every period; first period " if found.scale != 1 else ""
     unique = "" if found.unique else f"; not unique: {', '.join(f'{v:.6g}' for v in found.all_values)}"
     print(
-        f"{found.output} is {found.target:.6g} at {found.input} = {found.value:.6g} {found.unit} "
+        f"{found.output} is {found.target:.6g} at {found.input} = {times}{found.value:.6g} {found.unit} "
         f"(now {found.nominal_input:.6g}, which gives {found.nominal_output:.6g}){unique}"
     )
 

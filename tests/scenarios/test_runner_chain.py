@@ -44,7 +44,7 @@ def test_the_answer_has_the_agreed_keys(chain: Run) -> None:
         answer["evidence"]
     )
     period = answer["periods"][3]
-    assert {"period", "finished", "energised", "fleet", "stranded", "binding"} == set(period)
+    assert {"period", "finished", "energised", "fleet", "stranded", "binding", "prices"} == set(period)
     binding = period["binding"][0]
     assert {
         "resource",
