@@ -30,6 +30,8 @@ _PUBLIC = {
     "sensitivity": "scenarios.sensitivity:sensitivity",
     "compare": "scenarios.compare:compare",
     "breakeven": "scenarios.breakeven:breakeven",
+    "backtest": "scenarios.backtest:backtest",
+    "revision_log": "scenarios.revision:revision_log",
     "card": "reports.cards:card",
     "cards": "reports.cards:register",
 }
