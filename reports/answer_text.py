@@ -254,7 +254,7 @@ def sure_words(c: Context) -> str:
         text = f"none of the {all_} input numbers is illustrative."
     table = c.table("headline")
     if table is None:
-        return text + ("" if weak == 0 else " No study of weak inputs was run.")
+        return text + ("" if weak == 0 else " No study of weak inputs was run (add --report DIR for the range).")
     flips = table[table["flips"]]
     year = str(table["year"].iloc[0])
     if len(flips):

@@ -56,9 +56,13 @@ Verdict = Literal["impossible", "optimistic", "consistent", "pessimistic"]
 MOST_SEQUENCES = 4096.0
 
 
+#: No drafter has more tokens accepted a step.
+MOST_SPECULATIVE = 32.0
+
+
 @dataclass(frozen=True)
 class OperatingPoint:
-    """One answer of the engine. Times in seconds, rates per accelerator, memory in bytes a accelerator.
+    """One answer of the engine. Times in seconds, rates per accelerator, memory in bytes an accelerator.
 
     ``breakdown_s`` splits a decode step by operator group. ``low``/``high`` factors give the 90 % band of TPOT,
     TTFT and the
@@ -155,14 +159,14 @@ def _refuse_misfit(request: Request, s: Setups) -> None:
     sequence = float(kv_bytes_per_sequence(s, s.isl + s.osl)[0])
     raise EngineError(
         f"{request.model} does not fit {request.hardware_name}: weights {weights / 1e9:.1f} GB and one sequence "
-        f"{sequence / 1e9:.2f} GB a accelerator of {memory / 1e9:.1f} GB (8 % margin, 2 GB workspace) at "
+        f"{sequence / 1e9:.2f} GB an accelerator of {memory / 1e9:.1f} GB (8 % margin, 2 GB workspace) at "
         f"tp={request.load.tp:g}, pp={request.load.pp:g}, dp={request.load.dp:g}; add accelerators or narrow the format"
     )
 
 
 def operating_point(
     model: str,
-    hardware: str,
+    hardware: str | Mapping[str, object],
     *,
     isl: float,
     osl: float,
@@ -198,12 +202,23 @@ def operating_point(
         raise EngineError("give either concurrency (closed loop) or arrival_per_s (open arrival), not both")
     if not 0 <= prefix_hit < 1:
         raise EngineError(f"prefix_hit={prefix_hit}: a share of at least 0 and below 1")
-    if speculative_tokens < 1 or osl <= 0 or isl <= 0:
+    if not (1 <= speculative_tokens <= MOST_SPECULATIVE and osl >= 1 and isl > 0):
         raise EngineError(
-            f"isl={isl}, osl={osl} must be positive and speculative_tokens={speculative_tokens} at least 1"
+            f"isl={isl} must be positive, osl={osl} at least 1 and speculative_tokens={speculative_tokens} "
+            f"between 1 and {MOST_SPECULATIVE:g}"
         )
+    if arrival_per_s is not None and not arrival_per_s > 0:
+        raise EngineError(f"arrival_per_s={arrival_per_s}: a positive rate of requests (infinite for all at once)")
     load = Load(
-        isl, osl, concurrency or 1.0, float(tp), float(pp), float(ep), float(dp), prefix_hit, speculative_tokens
+        isl,
+        osl,
+        1.0 if concurrency is None else concurrency,
+        float(tp),
+        float(pp),
+        float(ep),
+        float(dp),
+        prefix_hit,
+        speculative_tokens,
     )
     request = _request(model, hardware, load, weight_format, kv_format, framework)
     p = parameters or serving_parameters()
@@ -285,7 +300,7 @@ def _traffic(s: Setups, running: Array) -> dict[str, float]:
 
 def operating_points(
     model: str,
-    hardware: str,
+    hardware: str | Mapping[str, object],
     *,
     isl: ArrayLike,
     osl: ArrayLike,
@@ -352,7 +367,7 @@ def _layout_ok(s: Setups) -> NDArray[np.bool_]:
 
 def ceiling(
     model: str,
-    hardware: str,
+    hardware: str | Mapping[str, object],
     *,
     isl: float = 1000.0,
     osl: float = 1000.0,
@@ -386,7 +401,7 @@ def ceiling(
 
 def _fitting(
     model: str,
-    hardware: str,
+    hardware: str | Mapping[str, object],
     isl: float,
     osl: float,
     concurrency: float | None,
@@ -415,7 +430,7 @@ def _fitting(
 def classify_throughput(
     tokens_per_s_per_accelerator: float,
     model: str,
-    hardware: str,
+    hardware: str | Mapping[str, object],
     *,
     isl: float = 1000.0,
     osl: float = 1000.0,
