@@ -85,6 +85,7 @@ class Worker:
         """Find positions in the compiled programme and its nominal optimum; again after every new compile."""
         self.compiled.solve(tidy=False)
         self._engine = self.compiled.engine
+        self._engine.whole = not len(self._engine.matrix.integer)  # a draw moves most numbers, and restores the basis
         self.extractor = Extractor(self.compiled, self.study.model)
         self.nominal = Reading.of(self.compiled)
         self._nominal_cost = self._engine.cost.copy()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -146,8 +147,14 @@ def lag_weight(lead_time: Array, lag: int) -> Array:
 
 def discount(values: Values, years_per_period: float) -> Array:
     """Discount factor of each period: (1 + rate)^(-years since the start)."""
-    rate = values("discount_rate", 0.0)[0]
-    return np.asarray((1 + rate) ** (-years_per_period * np.arange(values.length)))
+    return _factors(float(values("discount_rate", 0.0)[0]), years_per_period, values.length)
+
+
+@lru_cache(maxsize=256)
+def _factors(rate: float, years_per_period: float, length: int) -> Array:
+    factors = np.asarray((1 + rate) ** (-years_per_period * np.arange(length)))
+    factors.flags.writeable = False
+    return factors
 
 
 def annuity_share(values: Values, life_years: float, lag: float, years_per_period: float) -> Array:
@@ -159,18 +166,25 @@ def annuity_share(values: Values, life_years: float, lag: float, years_per_perio
     >>> annuity_share(v, 2.0, 1.0, 0.25)   # eight quarters of life; 3, 2, 1, 0 of them inside
     array([0.375, 0.25 , 0.125, 0.   ])
     """
-    rate = values("discount_rate", 0.0)[0]
+    rate = float(values("discount_rate", 0.0)[0])
+    return _share(rate, float(life_years), float(lag), years_per_period, values.length)
+
+
+@lru_cache(maxsize=1024)
+def _share(rate: float, life_years: float, lag: float, years_per_period: float, length: int) -> Array:
     life = life_years / years_per_period
-    grid = np.arange(int(np.ceil(values.length + lag + life)) + 2)
+    grid = np.arange(int(np.ceil(length + lag + life)) + 2)
     factor = (1 + rate) ** (-years_per_period * grid[:-1])
     cumulated = np.concatenate([[0.0], np.cumsum(factor)])
-    first = np.arange(values.length) + lag
-    end = float(values.length)
+    first = np.arange(length) + lag
+    end = float(length)
 
     def paid(a: Any, b: Any) -> Array:
         return np.asarray(np.interp(b, grid, cumulated) - np.interp(a, grid, cumulated))
 
-    return np.asarray(paid(np.minimum(first, end), np.minimum(first + life, end)) / paid(first, first + life))
+    share = np.asarray(paid(np.minimum(first, end), np.minimum(first + life, end)) / paid(first, first + life))
+    share.flags.writeable = False
+    return share
 
 
 def disruption_factor(network: Network, values: Values, target: str, subject: str) -> Array:

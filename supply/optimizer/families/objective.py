@@ -105,7 +105,12 @@ def _capital(
     c: Context, paths: list[str], lag: float | None, life: float | None, per_unit: float, values: Values
 ) -> Array:
     years = c.network.horizon.years
-    cost = np.sum([values(path, 0.0) for path in paths], axis=0) * per_unit * discount(values, years) / c.scale.money
+    cost = (
+        sum((values(path, 0.0) for path in paths), np.zeros(values.length))
+        * per_unit
+        * discount(values, years)
+        / c.scale.money
+    )
     if lag is None or (life is None and not c.given("costs.life")):
         return np.asarray(-cost)
     span = life if life is not None else float(values("costs.life")[0])
