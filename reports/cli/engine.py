@@ -37,6 +37,9 @@ def validate_verb(as_json: bool) -> None:
         payload["answered"] = {k: {"answered": a, "rows": n} for k, (a, n) in answered_share().items()}
         print_json(_finite(payload))
         return
+    from reports.accuracy import accuracy_markdown
+
+    print("summary: whole (model, hardware) pairs left out of the fit\n" + accuracy_markdown() + "\n")
     print(
         "Every figure is measured on groups left out of the fit: whole (model, hardware) pairs, whole accelerators, "
         "whole families."
