@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reports.answer_text import AnswerLine
 from reports.blocks import Section
+from reports.catalogue import english
 from reports.context import Context
+from reports.draws import draws_section, open_draws
 from reports.first_page import first_page, flip_warning
 from reports.sections.changes import changes_section, compare_section
 from reports.sections.costs import costs_section
 from reports.sections.evidence import accuracy_section, others_section, overturn_section
+from reports.sections.flow import engine_section, flow_section
 from reports.sections.inputs import inputs_section, method_section, repeat_section
 from reports.sections.limits import binding_figure, limits_section, prices_section
 from reports.sections.making import making_section
@@ -22,6 +25,7 @@ from reports.sections.supply import power_section, supply_section
 from reports.sections.training import training_section
 
 if TYPE_CHECKING:
+    from reports.choices import Choices, Logo
     from reports.figures.style import FigureCard
     from scenarios.runs import Run
 
@@ -41,6 +45,9 @@ class Report:
     source_line: str
     footer: str
     run_id: str
+    logo: Logo | None = None
+    language: str = "en"
+    words: dict[str, str] = field(default_factory=lambda: dict(english().words["fixed"]))
 
     @property
     def figures(self) -> list[FigureCard]:
@@ -48,22 +55,38 @@ class Report:
         return [*([self.lead] if self.lead else []), *(f for s in self.sections for f in s.figures)]
 
 
-def make_report(runs: Sequence[Run], previous: Run | None = None) -> Report:
+def make_report(
+    runs: Sequence[Run],
+    previous: Run | None = None,
+    sample: Path | None = None,
+    choices: Choices | None = None,
+) -> Report:
     """The report of the first run; further runs are set beside it.
+
+    Args:
+        runs: finished runs, the subject first.
+        previous: an earlier run, for what changed.
+        sample: folder of a stored sample of the same scenario, for bands over time.
+        choices: sections, title, logo, notes and language of an edition.
 
     Raises:
         PlaceholderError: when an input of a run is a placeholder.
+        SampleError: when the sample is not of the run's scenario and periods.
+        ScenarioError: when a chosen section is not in this report.
     """
     contexts = [Context(r) for r in runs]
     c = contexts[0]
     before = Context(previous) if previous is not None else None
     made = [
         limits_section(c),
+        draws_section(c, open_draws(sample, c)) if sample is not None else None,
         prices_section(c),
         supply_section(c),
+        flow_section(c),
         power_section(c),
         costs_section(c),
         market_section(c),
+        engine_section(c),
         training_section(c),
         making_section(c),
         overturn_section(c),
@@ -76,7 +99,7 @@ def make_report(runs: Sequence[Run], previous: Run | None = None) -> Report:
         repeat_section(c),
     ]
     weak, all_ = c.illustrative
-    return Report(
+    report = Report(
         title=str(c.run.manifest["title"]),
         subtitle=f"wafer2token market report, {c.known_words}",
         answer=first_page(c, before),
@@ -90,6 +113,11 @@ def make_report(runs: Sequence[Run], previous: Run | None = None) -> Report:
         "Contains data by Epoch AI, CC BY 4.0.",
         run_id=c.run.id,
     )
+    if choices is None:
+        return report
+    from reports.choices import apply_choices
+
+    return apply_choices(report, choices)
 
 
 def render_html(report: Report) -> str:
@@ -107,15 +135,17 @@ def write_report(
     out_folder: Path,
     previous: Run | None = None,
     progress: Callable[[str], None] | None = None,
+    report: Report | None = None,
 ) -> Path:
     """Write the HTML report of finished runs into a folder, with its figures as SVG and CSV; returns the path of the
     page.
 
-    The page is named after the first run, so that reports of several runs can share a folder.
+    The page is named after the first run, so that reports of several runs can share a folder. `report`: one already
+    made from these runs.
     """
     say = progress or (lambda text: None)
     say("writing the report")
-    report = make_report(runs, previous)
+    report = report or make_report(runs, previous)
     folder = Path(out_folder)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{report.run_id}.html"

@@ -28,6 +28,7 @@ RANKED_ROWS = {"weak_inputs": 20}
 _WRAP, _FITS = 16, 95
 #: Characters that the space between two columns takes.
 _PADDING = 3
+_TYPST = {"png": "png", "jpeg": "jpg", "gif": "gif", "svg": "svg"}
 #: Tables up to this many rows are not broken over two pages.
 _KEPT_WHOLE = 16
 
@@ -106,6 +107,8 @@ def _content(report: Report) -> str:
         "sections": [_section(s) for s in report.sections],
         "source_line": report.source_line,
         "footer": report.footer,
+        "language": report.language.partition("-")[0],
+        "logo": {"bytes": list(report.logo.data), "format": _TYPST[report.logo.kind]} if report.logo else None,
     }
     return json.dumps(content, ensure_ascii=False)
 

@@ -10,10 +10,12 @@ from supply.paths import data_file
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["measured_front", "operator_points"]
+__all__ = ["CALIBRATED", "measured_front", "operator_points"]
 
 _SETUP = ["hardware", "n_accelerators", "weight_format", "framework", "isl", "osl", "tp"]
 _ROWS = ("inference_inferencex.csv", "inference_trtllm.csv", "inference_serving_misc.csv")
+#: Products of the scenarios by their name in the calibration data.
+CALIBRATED = {"h100": "H100", "h200": "H200", "b200": "B200", "mi300x": "MI300X"}
 #: Fewest measured loads that make a front.
 FEWEST = 3
 

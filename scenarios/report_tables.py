@@ -57,6 +57,7 @@ def studies(
         say("token cost against speed")
         tables["waterfall"] = waterfall(model, rents, solution, year)
         tables["front"] = front(model, rents, _skus(model, solution, year), year, _models(resolved))
+        tables |= _engine(model, rents, year)
         say("accuracy of the per-token engine")
         if (table := accuracy()) is not None:
             tables["accuracy"] = table
@@ -83,6 +84,17 @@ def facts_of(tables: dict[str, pd.DataFrame]) -> list[str]:
     """Facts and series that tables name in a column `fact_ids`, each once."""
     texts = (str(text) for t in tables.values() if "fact_ids" in t for text in t["fact_ids"].dropna().unique())
     return list(dict.fromkeys(name for text in texts for name in text.split()))
+
+
+def _engine(model: CostModel, rents: Any, year: str) -> dict[str, pd.DataFrame]:
+    """Roofline of the reference model, and measured points priced at the hours of the year."""
+    from scenarios.engine_points import CALIBRATED, measured_front, operator_points
+
+    priced = {sku for sku, _, period, _ in model.rows if period.startswith(year)}
+    rows = {name: _row_of(model, sku, year) for sku, name in CALIBRATED.items() if sku in priced}
+    tables = {"roofline": operator_points("Llama-3.1-70B", "H100", tp=4)}
+    points = measured_front("Llama-3.1-70B", {n: float(model.owner[k] + rents[k]) for n, k in rows.items()})
+    return tables | ({"front_measured": points} if len(points) else {})
 
 
 def track_record() -> dict[str, pd.DataFrame]:

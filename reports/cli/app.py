@@ -63,13 +63,19 @@ def report(
     format_: Annotated[
         str, typer.Option("--format", callback=parse_formats, help="html, pdf, xlsx, exchange; separate by commas.")
     ] = "html",
+    sections: Annotated[
+        Path | None, typer.Option("--sections", metavar="FILE.yaml", help="Sections, title, logo, notes, language.")
+    ] = None,
+    sample: Annotated[
+        Path | None, typer.Option("--sample", metavar="DIR", help="A stored sample of the scenario: bands over time.")
+    ] = None,
     out: Out = None,
     json_: Json = False,
 ) -> None:
     """Write the report of finished runs: page, PDF, workbook, files for other programs."""
     from reports.cli.report import report_verb
 
-    report_verb(runs, previous, out, json_, format_)
+    report_verb(runs, previous, out, json_, format_, sections, sample)
 
 
 @app.command()

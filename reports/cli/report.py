@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from reports.cli.exits import print_json
 
 if TYPE_CHECKING:
+    from reports.choices import Choices
     from scenarios.runs import Run
 
 __all__ = ["FORMATS", "parse_formats", "report_verb"]
@@ -36,17 +37,25 @@ def parse_formats(text: str) -> str:
 
 
 def report_verb(
-    folders: Sequence[Path], previous: Path | None, out: Path | None, as_json: bool, formats: str = "html"
+    folders: Sequence[Path],
+    previous: Path | None,
+    out: Path | None,
+    as_json: bool,
+    formats: str = "html",
+    sections: Path | None = None,
+    sample: Path | None = None,
 ) -> None:
     """Write the report of finished runs; the first run is the subject, the others are compared with it.
 
     The page and the PDF hold all runs; a workbook and a folder of exchange files are made for each run.
     """
+    from reports.choices import read_choices
     from scenarios.runs import Run
 
+    choices = read_choices(sections) if sections is not None else None
     runs = [Run.open(folder) for folder in folders]
     before = Run.open(previous) if previous is not None else None
-    files = _write(runs, before, out or Path("reports_out"), formats.split(","))
+    files = _write(runs, before, out or Path("reports_out"), formats.split(","), sample, choices)
     if as_json:
         print_json({"report": str(files[0]), "files": [str(f) for f in files], "runs": [r.id for r in runs]})
     else:
@@ -54,14 +63,21 @@ def report_verb(
             print(file)
 
 
-def _write(runs: Sequence[Run], before: Run | None, out: Path, formats: Sequence[str]) -> list[Path]:
+def _write(
+    runs: Sequence[Run],
+    before: Run | None,
+    out: Path,
+    formats: Sequence[str],
+    sample: Path | None = None,
+    choices: Choices | None = None,
+) -> list[Path]:
     """One report object feeds the page, the PDF and the workbook of the first run."""
     from reports.market_report import make_report, write_report
 
     files = []
+    report = make_report(runs, before, sample, choices) if {"html", "pdf", "xlsx"} & set(formats) else None
     if "html" in formats:
-        files.append(write_report(runs, out, previous=before, progress=_say))
-    report = make_report(runs, before) if {"pdf", "xlsx"} & set(formats) else None
+        files.append(write_report(runs, out, previous=before, progress=_say, report=report))
     if "pdf" in formats:
         from reports.pdf import write_pdf
 

@@ -81,7 +81,7 @@ def fan_chart(
         "fan",
         headline,
         f"{what}: median and bands that hold 50 and 90 % of {draws:,} draws of the uncertain inputs, {unit}; each "
-        f"draw is a whole plan; thin lines: single draws{'; dotted: the plan of this report' if 'plan' in t else ''}; {subtitle}",
+        f"draw is a whole plan; thin lines: single draws{'; dotted: this plan' if 'plan' in t else ''}; {subtitle}",
         f"Fan chart of {what.lower()} over time. {headline}, 90 % of draws.",
         svg,
         table,

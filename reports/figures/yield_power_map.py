@@ -95,7 +95,7 @@ def _cell(axes: Any, i: int, j: int, text: str, colour: str) -> None:
 
     face = _shade(colour)
     axes.add_patch(Rectangle((i, j), 1, 1, facecolor=face, edgecolor="white", linewidth=0.6))
-    axes.text(i + 0.5, j + 0.28, text, ha="center", va="center", fontsize=7.5, color=on(face))
+    axes.text(i + 0.5, j + 0.22, text, ha="center", va="center", fontsize=7.5, color=on(face))
 
 
 def _switch_lines(axes: Any, names: Sequence[Sequence[str]]) -> None:
@@ -117,8 +117,8 @@ def _region_name(axes: Any, names: Sequence[Sequence[str]], name: str, title: st
     base = (len(names[0]) // 2, len(names) // 2)
     free = [c for c in cells if c != base] or cells
     i, j = min(free, key=lambda c: (float(np.sum((np.asarray(c) - middle) ** 2)), c))
-    words = "\n".join(textwrap.wrap(title, 17)[:2])
-    axes.text(i + 0.5, j + 0.68, words, ha="center", va="center", fontsize=6.8, fontweight="bold", linespacing=1.0)
+    words = "\n".join(textwrap.wrap(title, 18)[:3])
+    axes.text(i + 0.5, j + 0.7, words, ha="center", va="center", fontsize=6.4, fontweight="bold", linespacing=1.0)
 
 
 def _base(axes: Any, x: Sequence[float], y: Sequence[float]) -> None:

@@ -299,7 +299,7 @@ def test_report_file_figures_and_data(course: Run, tmp_path: Path) -> None:
     path = write_report([course], tmp_path / "out", progress=said.append)
     assert path.read_text(encoding="utf-8").startswith("<!doctype html>") and said
     saved = sorted((tmp_path / "out" / f"{course.id}-figures").iterdir())
-    assert {p.suffix for p in saved} == {".svg", ".csv"}
+    assert {p.suffix for p in saved} == {".svg", ".png", ".csv"}
     drawn = pd.read_csv(next(p for p in saved if p.name == "accelerators.csv"))
     assert drawn["value"].sum() == 10000
     assert not list((tmp_path / "out").glob(".*.tmp"))

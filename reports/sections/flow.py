@@ -1,0 +1,83 @@
+"""Sections: the way from wafers to running accelerators, and what the per-token engine rests on."""
+
+from __future__ import annotations
+
+from reports.blocks import Section, Table
+from reports.context import Context
+from reports.figures.front_measured import front_measured
+from reports.figures.graph import stage_graph
+from reports.figures.roofline import roofline
+from reports.figures.sankey import check_balance, supply_sankey
+from reports.sections.limits import scope
+from reports.tables import records
+from reports.wording import count, percent
+from scenarios.stage_links import stage_links
+from scenarios.supply_flow import FlowError, supply_flow
+
+__all__ = ["engine_section", "flow_section"]
+
+
+def flow_section(c: Context) -> Section | None:
+    """Sankey of this year and graph of the limits now; None where the run's tables hold no chain to follow."""
+    try:
+        flows = supply_flow(c.run.results, c.run.inputs, c.this_year)
+        nodes, links = stage_links(c.run.results, c.run.inputs, c.now)
+    except FlowError:
+        return None
+    if flows.empty or links.empty:
+        return None
+    s = Section("flow", "From wafers to running accelerators")
+    regions = {str(g): c.title(str(g)) for g in c.quantity("energised")["region"].unique()}
+    s.figures.append(supply_sankey(flows, f"{c.this_year}; {scope(c)}", regions))
+    titles = {n: c.title(n) for n in nodes["node"] if not n.startswith("step:")}
+    s.figures.append(stage_graph(nodes, links, c.now, scope(c), titles))
+    lost = float(flows.loc[flows["kind"] == "loss", "accelerators"].sum())
+    started = float(flows.loc[flows["kind"] == "start", "accelerators"].sum())
+    kept = flows[flows["kind"] == "stock"]
+    rise = float(kept.loc[kept["target"] == "stock", "accelerators"].sum())
+    fall = float(kept.loc[kept["source"] == "stock", "accelerators"].sum())
+    share = f" ({percent(lost / started)} of what was started)" if started > 0 else ""
+    s.paragraphs.append(
+        f"In {c.this_year}, {count(lost)} accelerator-equivalents were lost to yield{share}. Stock and work in "
+        f"progress took {count(rise)} and gave {count(fall)}. Every stage was checked: what enters equals "
+        "what is passed on, lost and put in stock."
+    )
+    s.tables.append(_flow_table(c, flows))
+    return s
+
+
+def _flow_table(c: Context, flows: object) -> Table:
+    import pandas as pd
+
+    from reports.figures.sankey import TITLES
+
+    assert isinstance(flows, pd.DataFrame)
+    rows = []
+    for r in records(check_balance(flows)):
+        mine = flows[flows["source"] == r.stage].groupby("kind")["accelerators"].sum()
+        came = flows[(flows["target"] == r.stage) & (flows["kind"] == "stock")]["accelerators"].sum()
+        cells = [r.inflow - came, came, mine.get("flow", 0.0), mine.get("loss", 0.0), mine.get("stock", 0.0)]
+        rows.append([TITLES.get(r.stage, r.stage), *[(f"{v:,.0f}", float(v)) for v in cells]])
+    heads = ["Stage", "#Started", "#Taken from stock", "#Passed on", "#Lost", "#Added to stock"]
+    note = (
+        "Started and taken from stock equal passed on, lost and added to stock. Stock includes work in progress; "
+        "changes of the year, opposite ones in one stage set against each other."
+    )
+    return Table.of(f"Flow of {c.this_year} by stage, accelerator-equivalents", heads, rows, note=note, short="flow")
+
+
+def engine_section(c: Context) -> Section | None:
+    """Roofline of a step and measured points beside the engine; None where the run does not hold their tables."""
+    points, front = c.table("roofline"), c.table("front_measured")
+    if points is None and front is None:
+        return None
+    s = Section("engine", "Per-token engine: what limits a step, and what was measured")
+    if points is not None:
+        s.figures.append(roofline(points, "one accelerator of the group"))
+    if front is not None:
+        s.figures.append(front_measured(front, f"hours at owner cost in {c.now[:4]}; {scope(c)}"))
+    s.paragraphs.append(
+        "Costs here are all spending over output tokens at the measured set-ups, so they differ from the token prices "
+        "by class. How far the engine is off on set-ups that it was not fitted on: see Track record and checks."
+    )
+    return s

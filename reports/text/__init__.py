@@ -1,0 +1,1 @@
+"""Text catalogues of the report, one YAML file a language."""
