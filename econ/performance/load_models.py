@@ -7,10 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from econ.performance.ideal import ideal_parameters
 from econ.performance.setups import Setups
 from econ.performance.steps import (
     Constants,
     PrefillTime,
+    constants,
     decode_step,
     kv_bytes_per_sequence,
     prefill,
@@ -79,11 +81,20 @@ def closed_loop(s: Setups, c: Constants) -> Served:
     queued = np.where(users > 0.75 * limit, queued, 0.0)
     wait = queued * (s.osl * tpot + ttft) * c.overload
     ttft = ttft + wait
+    # However requests overlap, a round of all users takes the time of their work at the physical limits.
+    most = maximum_throughput(s, constants(ideal_parameters(), s), users).output_per_s
+    least = s.dp * users * s.osl / most - s.osl * tpot
+    # And a server that took its users one by one would need no longer than this.
+    alone = decode_step(s, c, np.ones(len(s)), context).total_s
+    first = c.first_token_s + pre.alone_s
+    single = first + (c.waits + s.osl / s.tokens_per_step) * alone
+    longest = np.maximum(np.maximum(users, 1.0) * single * rank_factor(s, c) - s.osl * tpot, first)
+    ttft = np.maximum(np.minimum(ttft, longest), least)
     output = s.dp * users * s.osl / (s.osl * tpot + ttft)
     return Served(ttft, tpot, running, limit, output, queued, step, pre)
 
 
-def maximum_throughput(s: Setups, c: Constants, most: float = 2048.0) -> Served:
+def maximum_throughput(s: Setups, c: Constants, most: float | Array = 2048.0) -> Served:
     """Rate with as many sequences as the cache holds: B OSL / (OSL step(B) + B prefill), over all replicas."""
     limit = np.maximum(batch_limit(s, c), 1.0)
     running = np.minimum(limit, most)

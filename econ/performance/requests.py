@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -71,6 +72,13 @@ def _hardware(name: str) -> Hardware:
         raise EngineError(str(problem)) from problem
 
 
+def _custom(fields: Mapping[str, object]) -> Hardware:
+    try:
+        return hardware(fields)
+    except ValueError as problem:
+        raise EngineError(str(problem)) from problem
+
+
 def resolve(model: str, hardware_name: str) -> tuple[Architecture, Hardware]:
     """Architecture and accelerator of two names.
 
@@ -123,7 +131,7 @@ def cache_bytes(kv_format: str, framework: str, formats: PartFormats, family: st
 
 def make_request(
     model: str,
-    hardware_name: str,
+    hardware_name: str | Mapping[str, object],
     load: Load,
     *,
     weight_format: str = "",
@@ -140,7 +148,7 @@ def make_request(
     """
     base, suffix = parse_model(model)
     arch = _architecture(base)
-    part = _hardware(hardware_name)
+    part = _hardware(hardware_name) if isinstance(hardware_name, str) else _custom(hardware_name)
     shape = shape_of(arch)
     label = weight_format or suffix or native_label(arch, part)
     try:
@@ -185,7 +193,7 @@ def check_layout(load: Load, shape: ModelShape, name: str, limit_context: bool =
     """
     for field in ("tp", "pp", "ep", "dp"):
         value = getattr(load, field)
-        if value < 1 or value != int(value):
+        if not 1 <= value < math.inf or value != int(value):
             raise EngineError(f"{field}={value:g}: a parallel degree is a whole number of at least 1")
     if load.tp > shape.n_heads:
         raise EngineError(f"tp={load.tp:g} is more than the {shape.n_heads:g} attention heads of {name}")
@@ -195,11 +203,14 @@ def check_layout(load: Load, shape: ModelShape, name: str, limit_context: bool =
         raise EngineError(f"ep={load.ep:g}: {name} has no experts; expert parallelism needs a mixture-of-experts model")
     if load.ep > max(shape.n_experts, 1):
         raise EngineError(f"ep={load.ep:g} is more than the {shape.n_experts:g} experts of {name}")
-    if load.isl < 0 or load.osl < 0 or load.concurrency <= 0:
+    inside = 0 <= load.isl < math.inf and 0 <= load.osl < math.inf and 0 < load.concurrency < math.inf
+    if not inside:
         raise EngineError(
             f"isl={load.isl:g}, osl={load.osl:g}, concurrency={load.concurrency:g}: lengths must be at least 0 and "
-            "concurrency positive"
+            "concurrency positive, all finite"
         )
+    if shape.n_heads % load.tp:
+        raise EngineError(f"tp={load.tp:g} does not divide the {shape.n_heads:g} attention heads of {name}")
     if limit_context and load.isl + load.osl > shape.context_limit:
         raise EngineError(
             f"isl + osl = {load.isl + load.osl:g} is beyond the context limit {shape.context_limit:g} of {name}"

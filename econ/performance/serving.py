@@ -56,7 +56,6 @@ Verdict = Literal["impossible", "optimistic", "consistent", "pessimistic"]
 MOST_SEQUENCES = 4096.0
 
 
-#: No drafter has more tokens accepted a step.
 MOST_SPECULATIVE = 32.0
 
 
@@ -64,9 +63,8 @@ MOST_SPECULATIVE = 32.0
 class OperatingPoint:
     """One answer of the engine. Times in seconds, rates per accelerator, memory in bytes an accelerator.
 
-    ``breakdown_s`` splits a decode step by operator group. ``low``/``high`` factors give the 90 % band of TPOT,
-    TTFT and the
-    rate. ``joules_per_output_token`` follows from a power figure with `energy_per_token`.
+    ``breakdown_s`` splits a decode step by operator group. ``low``/``high`` factors give the 90 % band of TPOT, TTFT
+    and the rate. ``joules_per_output_token`` follows from a power figure with `energy_per_token`.
     """
 
     model: str
@@ -142,7 +140,12 @@ class Check:
 
 
 def _request(
-    model: str, hardware: str, load: Load, weight_format: str | None, kv_format: str | None, framework: str
+    model: str,
+    hardware: str | Mapping[str, object],
+    load: Load,
+    weight_format: str | None,
+    kv_format: str | None,
+    framework: str,
 ) -> Request:
     return make_request(
         model, hardware, load, weight_format=weight_format or "", kv_format=kv_format or "", framework=framework
@@ -186,17 +189,15 @@ def operating_point(
     """The operating point of one set-up under ``concurrency`` closed-loop users, or under ``arrival_per_s`` requests.
 
     ``prefix_hit`` is the share of input tokens found in the prefix cache; ``speculative_tokens`` the mean tokens
-    accepted
-    a verification step (1 without speculative decoding; the verified tokens cost their compute).
+    accepted a verification step (1 without speculative decoding; the verified tokens cost their compute).
 
     >>> point = operating_point("Llama-3.1-70B", "H100", isl=1024, osl=1024, concurrency=16, tp=4, weight_format="FP8")
     >>> 0.008 < point.tpot_s < 0.02
     True
 
     Raises:
-        EngineError: for an unknown model or accelerator, an impossible layout, a model that does not fit, a
-        context beyond
-            the limit, or a format that the accelerator lacks.
+        EngineError: for an unknown model, accelerator or format, an impossible layout, a model that does not fit, or a
+            context beyond the limit. A format without native arithmetic is computed in BF16 from narrow weights.
     """
     if (concurrency is None) == (arrival_per_s is None):
         raise EngineError("give either concurrency (closed loop) or arrival_per_s (open arrival), not both")
@@ -362,7 +363,7 @@ def _masked(values: Array, fits: NDArray[np.bool_]) -> Array:
 def _layout_ok(s: Setups) -> NDArray[np.bool_]:
     experts = np.maximum(s.n_experts, 1.0)
     inside = (s.isl + s.osl <= s.context_limit) & (s.tp <= s.n_heads) & (s.pp <= s.layers)
-    return np.asarray(inside & (s.ep <= experts))
+    return np.asarray(inside & (s.ep <= experts) & (s.n_heads % s.tp == 0))
 
 
 def ceiling(
@@ -381,11 +382,10 @@ def ceiling(
     prefix_hit: float = 0.0,
     speculative_tokens: float = 1.0,
 ) -> float:
-    """Physical ceiling of output tokens per second and accelerator: peak arithmetic and bandwidth, no launch, no
-    latency.
+    """Physical ceiling of output tokens per second and accelerator: peak arithmetic and bandwidth, no latency.
 
     Prefill of the stated input is part of the work. Without ``tp`` the smallest power of two that holds the weights is
-    used; without ``concurrency`` as many sequences as the cache holds. The framework decides the cache's format and share.
+    used; without ``concurrency`` as many sequences as the cache of the framework holds.
 
     Raises:
         EngineError: as `operating_point`.
@@ -417,8 +417,8 @@ def _fitting(
     problem: EngineError | None = None
     for width in widths:
         load = Load(isl, osl, concurrency or 1.0, tp=width, pp=float(pp), dp=float(dp))
-        request = _request(model, hardware, load, weight_format, kv_format, framework)
         try:
+            request = _request(model, hardware, load, weight_format, kv_format, framework)
             _refuse_misfit(request, build_setups([request], ideal_parameters()))
         except EngineError as found:
             problem = found
