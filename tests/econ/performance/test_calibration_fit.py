@@ -138,7 +138,12 @@ def test_make_calibrate_rebuilds_every_parameter_file(monkeypatch: pytest.Monkey
     from econ.performance import calibration, training_calibration
 
     called: list[str] = []
-    monkeypatch.setattr(calibration, "calibrate", lambda folder: called.append(folder.name) or {"serving": 60.0})
+
+    def serving_and_kernels(folder: Path) -> dict[str, float]:
+        called.append(folder.name)
+        return {"serving": 60.0}
+
+    monkeypatch.setattr(calibration, "calibrate", serving_and_kernels)
     monkeypatch.setattr(training_calibration, "calibrate", lambda: called.append("training"))
     assert calibration.main() == 0
     assert called == ["calibration", "training"]
