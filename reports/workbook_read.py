@@ -19,6 +19,10 @@ __all__ = ["WorkbookError", "load_workbook_scenario", "read_workbook"]
 
 #: Relative difference that a spreadsheet program may leave in a number that nobody touched (15 digits kept).
 _UNTOUCHED = 1e-14
+#: Limits of a workbook that is read back; the one of base has 1 MB, 8 MB unpacked, in some 40 parts.
+MOST_BYTES = 20_000_000
+MOST_UNPACKED = 200_000_000
+MOST_PARTS = 1000
 _COLUMNS = {head: chr(65 + k) for k, head in enumerate(INPUT_HEADS)}
 
 
@@ -94,22 +98,50 @@ def _sheets(path: Path) -> tuple[list[str], list[_Row]]:
     from openpyxl.utils.exceptions import InvalidFileException
 
     try:
+        _refuse_giants(path)
         book = load_workbook(path, read_only=True, data_only=True)
-    except (BadZipFile, InvalidFileException, KeyError) as exc:
+    except (FileNotFoundError, PermissionError, IsADirectoryError, WorkbookError):
+        raise
+    except (BadZipFile, InvalidFileException, KeyError, EOFError, SyntaxError, ValueError, TypeError) as exc:
         raise WorkbookError(str(path), [f"this is not an Excel workbook ({exc})"]) from exc
+    except Exception as exc:  # openpyxl raises many types, AttributeError and zlib.error among them, on harmed parts
+        raise WorkbookError(str(path), [f"this workbook is harmed ({exc}): save it again"]) from exc
     try:
-        missing = [name for name in ("Scenario", "Inputs") if name not in book.sheetnames]
-        if missing:
-            raise WorkbookError(str(path), [f"there is no sheet {' or '.join(missing)}: give a workbook of a report"])
-        lines = [
-            str(row[0]) if row and row[0] is not None else ""
-            for row in book["Scenario"].iter_rows(min_row=SCENARIO_ROW + 1, max_col=1, values_only=True)
-        ]
-        heads = next(book["Inputs"].iter_rows(min_row=INPUT_ROW, max_row=INPUT_ROW, values_only=True), ())
-        _check_heads(path, heads)
-        rows = list(_rows(book["Inputs"]))
+        return _cells(path, book)
+    except (FileNotFoundError, PermissionError, IsADirectoryError, WorkbookError):
+        raise
+    except Exception as exc:  # the sheets are read here, part by part
+        raise WorkbookError(str(path), [f"this workbook is harmed ({exc}): save it again"]) from exc
     finally:
         book.close()
+
+
+def _refuse_giants(path: Path) -> None:
+    """A workbook that would fill the memory is refused by the sizes that its own directory states."""
+    from zipfile import ZipFile
+
+    size = path.stat().st_size
+    if size > MOST_BYTES:
+        raise WorkbookError(str(path), [f"{size:,} bytes: a workbook has at most {MOST_BYTES:,}"])
+    with ZipFile(path) as archive:
+        parts = archive.infolist()
+        unpacked = sum(part.file_size for part in parts)
+    if unpacked > MOST_UNPACKED or len(parts) > MOST_PARTS:
+        message = f"it unpacks to {unpacked:,} bytes in {len(parts)} parts: at most {MOST_UNPACKED:,} in {MOST_PARTS}"
+        raise WorkbookError(str(path), [message])
+
+
+def _cells(path: Path, book: Any) -> tuple[list[str], list[_Row]]:
+    missing = [name for name in ("Scenario", "Inputs") if name not in book.sheetnames]
+    if missing:
+        raise WorkbookError(str(path), [f"there is no sheet {' or '.join(missing)}: give a workbook of a report"])
+    lines = [
+        str(row[0]) if row and row[0] is not None else ""
+        for row in book["Scenario"].iter_rows(min_row=SCENARIO_ROW + 1, max_col=1, values_only=True)
+    ]
+    heads = next(book["Inputs"].iter_rows(min_row=INPUT_ROW, max_row=INPUT_ROW, values_only=True), ())
+    _check_heads(path, heads)
+    rows = list(_rows(book["Inputs"]))
     while lines and not lines[-1]:
         lines.pop()
     return lines, rows
@@ -207,7 +239,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, float | int) and not isinstance(value, bool)
+    return isinstance(value, float | int) and not isinstance(value, bool) and abs(value) < 1e300
 
 
 def _wrong(row: _Row, known: Any) -> list[str]:

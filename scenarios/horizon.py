@@ -10,8 +10,8 @@ from supply.network import Horizon
 
 __all__ = ["PERIOD", "boundaries", "place", "window"]
 
-#: 2024-Q1 or 2024-03.
-PERIOD = re.compile(r"\d{4}-(?:Q[1-4]|0[1-9]|1[0-2])")
+#: 2024-Q1 or 2024-03, of the years 1900 to 2999 (dates end in 9999, a horizon has at most 1200 periods).
+PERIOD = re.compile(r"(?:19|2[0-9])[0-9]{2}-(?:Q[1-4]|0[1-9]|1[0-2])")
 
 
 def place(horizon: Horizon, period: str, end: bool = False) -> int:

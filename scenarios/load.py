@@ -17,7 +17,7 @@ from scenarios.errors import Position, Problem, ScenarioError, did_you_mean
 from scenarios.paths_match import Leaf, leaves, match
 from scenarios.positions import Document, Loc, dotted, nearest, parse_scalar
 from scenarios.schema import SECTIONS, ScenarioFile, specs
-from scenarios.values import EDIT_KEYS, FORM_KEYS, TAG, Edit, Form, parse_edit
+from scenarios.values import EDIT_KEYS, FORM_KEYS, TAG, Edit, Form, parse_edit, parse_value
 from supply.facts import Catalog, catalog
 
 __all__ = ["AppliedEdit", "Scenario", "load_scenario"]
@@ -146,6 +146,9 @@ def _entries(entries: Any) -> Iterator[tuple[Loc, str, Any]]:
             yield (pattern,), str(pattern), raw
     elif isinstance(entries, list):
         for index, entry in enumerate(entries):
+            if not isinstance(entry, dict):
+                yield (index,), "", entry
+                continue
             for place, pattern, raw in _entries(entry):
                 yield (index, *place), pattern, raw
 
@@ -224,6 +227,10 @@ class _Merger:
 
     def _set(self, pattern: str, raw: Any, where: dict[Loc, Position], loc: Loc, level: int, file: str) -> None:
         place = nearest(where, loc, file)
+        if pattern in ("", "extends", "set"):
+            message = "`set` maps a path to an edit or a value" if not pattern else f"`{pattern}` stands in a file only"
+            self.problems.append(Problem(place, dotted(loc), message))
+            return
         if _structural(pattern):
             self._assign(pattern, raw, place, level)
             return
@@ -264,6 +271,7 @@ class _Merger:
             self.data.setdefault(section, None)
             if self.data[section] is None:
                 del self.data[section]
+        self._costs(("costs",), self.data.get("costs"))
         try:
             return ScenarioFile.model_validate(self.data)
         except ValidationError as exc:
@@ -275,6 +283,23 @@ class _Merger:
             return ScenarioFile.model_validate(sound)
         except ValidationError as exc:
             raise ScenarioError(self.problems) from exc
+
+    def _costs(self, loc: Loc, held: Any) -> None:
+        """`costs` is a tree of numbers under free names: an entry that is none is a problem, and is left out."""
+        for key, raw in list(held.items()) if isinstance(held, dict) else ():
+            here = (*loc, key)
+            if isinstance(raw, dict) and not _is_value(raw):
+                self._costs(here, raw)
+                continue
+            try:
+                parse_value(raw)
+            except ValidationError as exc:
+                error = exc.errors()[0]
+                below = tuple(p for p in error["loc"] if not str(p).startswith(TAG))
+                where = nearest(self.positions, (*here, *below), self.file)
+                message = _message(error, raw, below, (*here, *below))
+                self.problems.append(Problem(where, dotted((*here, *below)), message))
+                del held[key]
 
     def _note(self, error: Any) -> Loc:
         """Record one validation error; returns its place."""

@@ -9,6 +9,8 @@ from scenarios.positions import Document, read_document
 
 __all__ = ["find", "lineage", "names"]
 
+MOST_NAME = 1000
+MOST_FILE_NAME = 200
 FOLDER = Path(__file__).parent / "library"
 
 
@@ -24,6 +26,9 @@ def find(name_or_path: str | Path) -> Path:
         ScenarioError: when there is no such file; the message offers the nearest library names.
     """
     path = Path(name_or_path)
+    if len(str(path)) > MOST_NAME or "\0" in str(path):
+        where = Position(str(path)[:40], 1, 1)
+        raise ScenarioError([Problem(where, "", f"a scenario name of {len(str(path))} characters: give a file name")])
     if path.suffix in (".yaml", ".yml") or len(path.parts) > 1:
         if path.is_file():
             return path
@@ -59,7 +64,7 @@ def lineage(path: Path) -> list[Document]:
         document = read_document(current, shown(current))
         documents.append(document)
         parent = document.data.get("extends")
-        current = _parent(current, document, parent) if parent else None
+        current = _parent(current, document, parent) if parent is not None else None
         if current is not None and current.resolve() in seen:
             where = document.position(("extends",))
             raise ScenarioError([Problem(where, "extends", f"{parent} extends this file again: a circle")])
@@ -68,8 +73,8 @@ def lineage(path: Path) -> list[Document]:
 
 def _parent(child: Path, document: Document, parent: object) -> Path:
     where = document.position(("extends",))
-    if not isinstance(parent, str):
-        raise ScenarioError([Problem(where, "extends", f"{parent!r} is not one name: a scenario has one parent")])
+    if not isinstance(parent, str) or not 0 < len(parent) <= MOST_FILE_NAME:
+        raise ScenarioError([Problem(where, "extends", f"{parent!r:.60} is not one name: a scenario has one parent")])
     candidate = Path(parent)
     if candidate.suffix not in (".yaml", ".yml") and len(candidate.parts) == 1:
         sibling = child.parent / f"{parent}.yaml"
@@ -85,4 +90,7 @@ def _parent(child: Path, document: Document, parent: object) -> Path:
     target = child.parent / candidate
     if not target.is_file():
         raise ScenarioError([Problem(where, "extends", f"there is no file {parent!r} beside this one")])
+    if not target.resolve().is_relative_to(child.parent.resolve()):
+        message = f"{parent!r} is a link out of the folder: copy the parent beside this file"
+        raise ScenarioError([Problem(where, "extends", message)])
     return target

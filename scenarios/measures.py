@@ -5,6 +5,7 @@ Inside: counts in the unit word of the material or resource, flows per period, M
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -51,6 +52,12 @@ _PHYSICAL = frozenset(
         "defect",
     ]
 )
+#: What a unit is written with. Stranger or longer text, and powers beyond one digit, are refused before the unit
+#: library reads them: it would compute `9**9**9`.
+_UNIT_TEXT = re.compile(r"[\w %/*^().-]*")
+_POWERS = re.compile(r"(?:\*\*|\^)(\s*-?\d(?![\w.*^]))?")
+_MOST_POWERS = 4
+_LONGEST_UNIT = 80
 _POWER = {"gram": 1.0, "meter": 2.0, "second": -3.0}
 
 
@@ -100,13 +107,16 @@ def registry() -> UnitRegistry[Any]:
 
 @lru_cache(maxsize=2048)
 def _root(unit: str) -> tuple[float, tuple[tuple[str, float], ...]]:
-    import pint
-
+    powers = _POWERS.findall(unit)
+    if len(unit) > _LONGEST_UNIT or not _UNIT_TEXT.fullmatch(unit) or len(powers) > _MOST_POWERS or not all(powers):
+        raise UnitError(f"{unit[:40]!r} is not a unit: units are words such as wafer, die/quarter, USD/wafer")
     reg = registry()
     try:
         parsed = reg.Quantity(1.0, "dimensionless") * reg.parse_expression(expression(unit))
         rooted = parsed.to_root_units()
-    except (pint.UndefinedUnitError, pint.DefinitionSyntaxError, AttributeError, TypeError, ValueError) as exc:
+        if not 0.0 < float(rooted.magnitude) < float("inf"):
+            raise ValueError("its size is not a number above zero")
+    except Exception as exc:  # pint and the tokenizer below it raise a dozen unrelated types on a bad expression
         raise UnitError(
             f"unknown unit {unit!r} ({exc}); units are words such as wafer, die/quarter, USD/wafer"
         ) from exc

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from scenarios.errors import Problem, did_you_mean
+from scenarios.errors import Problem, ScenarioError, did_you_mean
 from scenarios.measures import UnitError, declare_unit
+from scenarios.outputs import parse_output
 from scenarios.paths_match import match
 from scenarios.positions import Loc, dotted
 
@@ -115,6 +116,12 @@ def _patterns(scenario: Scenario) -> Iterator[Problem]:
             if not match(pattern, paths, groups):
                 loc = ("correlations", index, "inputs", k)
                 yield Problem(scenario.position(loc), dotted(loc), _no_number(pattern, [*paths, *groups]))
+    for index, name in enumerate(scenario.file.outputs):
+        try:
+            parse_output(name)
+        except ScenarioError as exc:
+            loc = ("outputs", index)
+            yield Problem(scenario.position(loc), dotted(loc), f"{name!r} {exc.problems[0].message}")
     for applied in scenario.edits:
         if not match(applied.pattern, paths, groups) and not _yield_of(applied.pattern, paths):
             yield Problem(applied.where, f"set.{applied.pattern}", _no_number(applied.pattern, [*paths, *groups]))

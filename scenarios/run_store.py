@@ -116,31 +116,53 @@ def check_complete(folder: Path) -> dict[str, Any]:
     """The manifest of a whole run.
 
     Raises:
-        RunFolderError: no manifest, a broken one, or a file that is missing or of another size.
+        RunFolderError: no manifest, a broken one, or a file that is missing, of another size or changed.
     """
     path = folder / MANIFEST
     if not path.is_file():
         raise RunFolderError(f"{folder} is not a run: it has no {MANIFEST}; give the folder that `run --out` printed")
     try:
         manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except json.JSONDecodeError as exc:
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as exc:
         raise RunFolderError(f"{path} is broken ({exc}): run the scenario again") from exc
-    for name, size in manifest.get("files", {}).items():
+    files = manifest.get("files") if isinstance(manifest, dict) else None
+    if not isinstance(files, dict) or not files or "run" not in manifest:
+        raise RunFolderError(f"{path} is broken (it lists no files of a run): run the scenario again")
+    for name, size in files.items():
         held = folder / name
         if not held.is_file() or held.stat().st_size != size:
             raise RunFolderError(f"{folder} is not whole: {name} is missing or cut off; run the scenario again")
+    for name, digest in manifest.get("sha256", {}).items():
+        if file_digest(folder / name) != digest:
+            raise RunFolderError(f"{folder} is not whole: {name} was changed after the run; run the scenario again")
     return manifest
 
 
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file, read in pieces."""
+    with path.open("rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
 def find_complete(parent: Path, name: str) -> Path | None:
-    """The folder of that name below `parent` when it is a whole run; a broken one is moved away."""
+    """The folder of that name below `parent` when it is a whole run; a harmed one is removed.
+
+    Raises:
+        RunFolderError: when something else has that name: it is not ours to remove.
+    """
     folder = parent / name
     if not folder.exists():
         return None
     if is_complete(folder):
         return folder
-    shutil.rmtree(folder)
+    if not folder.is_dir() or folder.is_symlink() or not all(_ours(path) for path in folder.iterdir()):
+        raise RunFolderError(f"{folder} is in the way and is no run: move it, or give another --out")
+    shutil.rmtree(folder, ignore_errors=True)  # another process may be removing it too
     return None
+
+
+def _ours(path: Path) -> bool:
+    return path.suffix == ".parquet" or path.name in {MANIFEST, "answer.json", "scenario.yaml"}
 
 
 def write_folder(parent: Path, name: str, manifest: Mapping[str, Any], fill: Callable[[Path], None]) -> Path:
@@ -148,14 +170,15 @@ def write_folder(parent: Path, name: str, manifest: Mapping[str, Any], fill: Cal
 
     Returns the final folder; when another process finished the same run first, theirs.
     """
-    parent.mkdir(parents=True, exist_ok=True)
+    make_parent(parent)
     working = Path(tempfile.mkdtemp(prefix=".tmp-", dir=parent))
     working.chmod(0o755)
     final = parent / name
     try:
         fill(working)
         files = {p.relative_to(working).as_posix(): p.stat().st_size for p in sorted(working.rglob("*")) if p.is_file()}
-        text = json.dumps({**manifest, "files": files}, indent=1, ensure_ascii=False, default=str)
+        digests = {held: file_digest(working / held) for held in files}
+        text = json.dumps({**manifest, "files": files, "sha256": digests}, indent=1, ensure_ascii=False, default=str)
         (working / MANIFEST).write_text(text + "\n", encoding="utf-8")
         for path in working.rglob("*"):
             if path.is_file():
@@ -168,6 +191,18 @@ def write_folder(parent: Path, name: str, manifest: Mapping[str, Any], fill: Cal
     finally:
         shutil.rmtree(working, ignore_errors=True)
     return final
+
+
+def make_parent(parent: Path) -> None:
+    """Make the folder that runs are written to.
+
+    Raises:
+        RunFolderError: when a file stands in its place.
+    """
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as exc:
+        raise RunFolderError(f"--out {parent}: a file stands there; give a folder") from exc
 
 
 def _sync(path: Path) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scenarios.run_store import check_complete, read_table
+from scenarios.run_store import RunFolderError, check_complete, read_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,6 +42,8 @@ class Run:
         """
         place = Path(folder)
         manifest = check_complete(place)
+        if "answer.json" not in manifest["files"]:
+            raise RunFolderError(f"{place} holds no answer of a run (a folder of draws has none): give a run's folder")
         answer = json.loads((place / "answer.json").read_text(encoding="utf-8"))
         return cls(manifest, answer, place)
 

@@ -60,7 +60,7 @@ Yield = Annotated[
 class Part(BaseModel):
     """Base of the sections: unknown keys are errors; keys are spelt as in the file."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True, allow_inf_nan=False)
 
 
 class HorizonSpec(Part):
@@ -262,8 +262,8 @@ class ScenarioFile(Part):
     disruptions: dict[Id, Disruption] = Field(default_factory=dict)
     opening: Opening = Opening()
     costs: dict[str, Any] = Field(default_factory=dict)
-    workloads: Any = ()
-    tasks: Any = ()
+    workloads: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ()
     groups: dict[Id, tuple[str, ...]] = Field(default_factory=dict)
     correlations: tuple[Correlation, ...] = ()
     outputs: tuple[str, ...] = ()

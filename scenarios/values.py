@@ -43,7 +43,24 @@ __all__ = [
 ]
 
 TAG = "form:"
-_NUMBER = re.compile(r"\s*([+-]?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)\s*(.*?)\s*")
+#: A number, and a unit that does not begin like one (so that a day such as 2026-01-01 is no number).
+_NUMBER = re.compile(r"\s*([+-]?(?:[0-9][0-9_]*(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*((?![-+.:_0-9]).*?|)\s*")
+_LONGEST = 200
+
+
+def _finite(raw: Any) -> float:
+    try:
+        number = float(raw)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise ValueError(f"{_short(raw)} is not finite")
+    return number
+
+
+def _short(raw: Any) -> str:
+    text = repr(raw) if not isinstance(raw, int) or abs(raw) < 10**40 else f"a whole number of {raw.bit_length()} bits"
+    return text if len(text) <= 80 else f"{text[:60]} ... ({len(text)} characters)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +84,11 @@ class Number:
         if isinstance(raw, Number):
             return raw
         if isinstance(raw, (int, float)) and not isinstance(raw, bool):
-            if not math.isfinite(raw):
-                raise ValueError(f"{raw} is not finite")
-            return cls(float(raw))
-        if isinstance(raw, str) and (match := _NUMBER.fullmatch(raw)):
-            return cls(float(match[1].replace("_", "")), match[2])
+            return cls(_finite(raw))
+        if isinstance(raw, str) and len(raw) <= _LONGEST and (match := _NUMBER.fullmatch(raw)):
+            return cls(_finite(match[1].replace("_", "")), match[2])
         raise ValueError(
-            f"{raw!r} is not a value: write a number (0.65), a number with a unit (15000 die/quarter), "
+            f"{_short(raw)} is not a value: write a number (0.65), a number with a unit (15000 die/quarter), "
             "{fact: ID}, {series: ID}, values by period or a distribution"
         )
 
@@ -96,7 +111,9 @@ Span = Scalar
 class Form(BaseModel):
     """Base of the forms: unknown keys are errors, `from` is spelt as in the file."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=False, arbitrary_types_allowed=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, populate_by_name=False, arbitrary_types_allowed=True, allow_inf_nan=False
+    )
 
 
 class FactForm(Form):

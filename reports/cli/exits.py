@@ -60,11 +60,13 @@ def _code(exc: Exception) -> int:
         return INFEASIBLE
     if isinstance(exc, UsageError):
         return USAGE
-    return INVALID if isinstance(exc, ValueError | FileNotFoundError | IsADirectoryError | PermissionError) else 1
+    return INVALID if isinstance(exc, ValueError | OSError) else 1
 
 
 def _message(exc: Exception) -> str:
     text = str(exc) or type(exc).__name__
+    if isinstance(exc, OSError) and exc.strerror and exc.filename is not None:
+        text = f"{exc.filename}: {exc.strerror.lower()}; give another path, or free this one"
     if _code(exc) == 1:
         return f"unexpected {type(exc).__name__}: {text} (set WAFER2TOKEN_DEBUG=1 for the traceback)"
     return text

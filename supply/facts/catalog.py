@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import difflib
+import math
 from collections.abc import Iterable, Iterator
 from datetime import date
 from functools import cached_property, lru_cache
@@ -51,6 +52,9 @@ SERIES_COLUMNS = (
     "method",
     "outcome_derived",
 )
+#: A facts file is refused above this size before it is read.
+MOST_BYTES = 20_000_000
+EXTRA = "more cells"
 #: Preference among kinds where several sources give the same quantity of the same subject.
 KIND_ORDER = ("measured", "published", "estimate", "interpolated", "illustrative", "placeholder", "attribute")
 
@@ -216,24 +220,37 @@ def load(folder: Path) -> Catalog:
     points: dict[str, list[SeriesPoint]] = {}
     problems: list[str] = []
     for path in sorted(folder.glob("*.csv")):
-        with path.open(encoding="utf-8", newline="") as handle:
-            reader = csv.DictReader(handle)
-            header = tuple(reader.fieldnames or ())
-            if header == SERIES_COLUMNS:
-                _read_series(reader, path.name, points, problems)
-            elif header == COLUMNS:
-                _read_facts(reader, path.name, facts, problems)
-            else:
-                problems.append(f"{path.name}:1: columns are {', '.join(header)}; expected {', '.join(COLUMNS)}")
+        if path.stat().st_size > MOST_BYTES:
+            problems.append(f"{path.name}: more than {MOST_BYTES:,} bytes: split it")
+            continue
+        try:
+            _read_file(path, facts, points, problems)
+        except (UnicodeDecodeError, csv.Error) as exc:
+            problems.append(f"{path.name}: not a CSV file in UTF-8 ({exc})")
     if problems:
         raise FactError("\n".join([f"{len(problems)} problem(s) in the facts:", *problems]))
     return Catalog(facts.values(), (Series(k, tuple(v)) for k, v in points.items()))
+
+
+def _read_file(path: Path, facts: dict[str, Fact], points: dict[str, list[SeriesPoint]], problems: list[str]) -> None:
+    with path.open(encoding="utf-8", newline="") as handle:
+        reader = csv.DictReader(handle, restval="", restkey=EXTRA)
+        header = tuple(reader.fieldnames or ())
+        if header == SERIES_COLUMNS:
+            _read_series(reader, path.name, points, problems)
+        elif header == COLUMNS:
+            _read_facts(reader, path.name, facts, problems)
+        else:
+            problems.append(f"{path.name}:1: columns are {', '.join(header)[:200]}; expected {', '.join(COLUMNS)}")
 
 
 def _read_facts(reader: csv.DictReader[str], name: str, facts: dict[str, Fact], problems: list[str]) -> None:
     known_units = aliases()
     for row in reader:
         where = f"{name}:{reader.line_num}: {row['id']}"
+        if EXTRA in row:
+            problems.append(f"{where}: more cells than columns: put text with a comma in quotes")
+            continue
         if row["id"] in facts:
             problems.append(f"{where}: the id is used twice; ids are unique over all fact files")
         if row["unit"] not in known_units:
@@ -255,7 +272,7 @@ def _fact(row: dict[str, str], name: str, text: bool) -> Fact:
         row["id"],
         row["subject"],
         row["quantity"],
-        row["value"] if text else float(row["value"]),
+        row["value"] if text else finite(row["value"]),
         _number(row["low"]),
         _number(row["high"]),
         row["unit"],
@@ -282,7 +299,19 @@ def _fact(row: dict[str, str], name: str, text: bool) -> Fact:
 
 
 def _number(text: str) -> float | None:
-    return float(text) if text else None
+    return finite(text) if text else None
+
+
+def finite(text: str) -> float:
+    """A number of a fact; NaN and infinity are refused.
+
+    Raises:
+        ValueError: when it is none.
+    """
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text!r} is not a finite number")
+    return number
 
 
 def _read_series(
@@ -290,11 +319,15 @@ def _read_series(
 ) -> None:
     for row in reader:
         where = f"{name}:{reader.line_num}: {row['series_id']}@{row['period']}"
+        if EXTRA in row:
+            problems.append(f"{where}: more cells than columns: put text with a comma in quotes")
+            continue
         try:
             bucket = points.setdefault(row["series_id"], [])
             known = span(row["known_since"])[1]
             twin = any(p.period == row["period"] for p in bucket)
-            value = float(row["value"])
+            value = finite(row["value"])
+            low, high = finite(row["low"] or row["value"]), finite(row["high"] or row["value"])
             bucket.append(
                 SeriesPoint(
                     f"{row['series_id']}@{row['period']}" + (f"#{row['known_since']}" if twin else ""),
@@ -303,8 +336,8 @@ def _read_series(
                     row["quantity"],
                     row["period"],
                     value,
-                    float(row["low"] or value),
-                    float(row["high"] or value),
+                    low,
+                    high,
                     row["unit"],
                     row["kind"],
                     known,
