@@ -140,8 +140,13 @@ class Cluster:
             logging.getLogger(name).setLevel(logging.CRITICAL)
 
     def _same_versions(self) -> None:
+        try:
+            found = self._client.run(_signature)
+        except ImportError as exc:
+            self._close()
+            raise ClusterError(f"the workers cannot load the program ({exc}): install it on every machine") from exc
         mine = _signature()
-        for place, theirs in self._client.run(_signature).items():
+        for place, theirs in found.items():
             if tuple(theirs) != mine:
                 off = ", ".join(f"{t} (here {m})" for m, t in zip(mine, theirs, strict=True) if m != t)
                 self._close()
@@ -203,6 +208,8 @@ class Cluster:
         if self._client.status != "running":
             raise self._gone()
         error = future.exception() if future.status == "error" else None
+        if isinstance(error, RuntimeError) and "deserialization" in str(error):
+            raise ClusterError("the scheduler cannot load the program: install it there as well") from error
         if error is not None and not isinstance(error, distributed.KilledWorker):
             raise error
         lost[chunk.index] = lost.get(chunk.index, 0) + 1

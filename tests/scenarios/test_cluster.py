@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import contextlib
 import json
 import os
 import signal
@@ -61,8 +62,8 @@ def _process(folder: Path, *words: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen(command, stdout=log, stderr=log, cwd=folder, env=environment)
 
 
-@pytest.fixture
-def ring(tmp_path: Path) -> Iterator[Ring]:
+@contextlib.contextmanager
+def _ring(tmp_path: Path) -> Iterator[Ring]:
     contact = tmp_path / "scheduler.json"
     flags = ("--no-dashboard", "--host", "127.0.0.1")
     started = [_process(tmp_path, "scheduler", "--port", "0", "--scheduler-file", str(contact), *flags)]
@@ -80,6 +81,20 @@ def ring(tmp_path: Path) -> Iterator[Ring]:
         for process in started:
             process.kill()
             process.wait(10)
+
+
+@pytest.fixture
+def ring(tmp_path: Path) -> Iterator[Ring]:
+    """One to break."""
+    with _ring(tmp_path) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ring]:
+    """One that stays whole, shared by the tests that break nothing."""
+    with _ring(tmp_path_factory.mktemp("whole")) as started:
+        yield started
 
 
 @pytest.fixture(scope="module")
@@ -115,13 +130,13 @@ def test_the_local_sample_spreads(local: Sample) -> None:
     assert local.column("finished:accelerator@2026").std() > 100
 
 
-def test_two_workers_give_the_bits_of_a_local_run_and_both_work(ring: Ring, scenario: Scenario, local: Sample) -> None:
-    assert _same(sample(scenario, DRAWS, seed=3, cluster=ring.address), local)
+def test_two_workers_give_the_bits_of_a_local_run_and_both_work(whole: Ring, scenario: Scenario, local: Sample) -> None:
+    assert _same(sample(scenario, DRAWS, seed=3, cluster=whole.address), local)
     import distributed
 
-    with distributed.Client(ring.address, set_as_default=False) as client:
+    with distributed.Client(whole.address, set_as_default=False) as client:
         kept: dict[str, int] = client.run(lambda: len(cluster_module._WORKERS))
-    assert list(kept.values()) == [1, 1]
+    assert len(kept) == 2 and min(kept.values()) >= 1
 
 
 def test_a_worker_killed_midway_changes_nothing(ring: Ring, scenario: Scenario, local: Sample) -> None:
@@ -160,11 +175,22 @@ def test_a_lost_scheduler_is_said_and_the_same_command_goes_on(
 
 
 def test_another_version_on_a_worker_is_refused(
-    ring: Ring, scenario: Scenario, monkeypatch: pytest.MonkeyPatch
+    whole: Ring, scenario: Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cluster_module, "package_version", lambda: "0.0.0")
     with pytest.raises(ClusterError, match=r"wafer2token .*here wafer2token 0\.0\.0.*install the same versions"):
-        sample(scenario, 8, cluster=ring.address)
+        sample(scenario, 8, cluster=whole.address)
+
+
+def test_workers_without_the_program_are_refused(
+    whole: Ring, scenario: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing() -> tuple[str, ...]:
+        raise ModuleNotFoundError("No module named 'scenarios'")
+
+    monkeypatch.setattr(cluster_module, "_signature", missing)
+    with pytest.raises(ClusterError, match="install it on every machine"):
+        sample(scenario, 8, cluster=whole.address)
 
 
 def test_no_scheduler_is_said(scenario: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,11 +218,11 @@ def test_without_dask_the_extra_is_named(scenario: Scenario, monkeypatch: pytest
         sample(scenario, 8, cluster="tcp://127.0.0.1:8786")
 
 
-def test_a_broken_study_is_raised_as_it_is(ring: Ring, scenario: Scenario) -> None:
+def test_a_broken_study_is_raised_as_it_is(whole: Ring, scenario: Scenario) -> None:
     from scenarios.evaluators import Chunk
     from scenarios.study import prepare
 
     _, _, worker = prepare(scenario)
     wrong = Chunk(0, 0, replaced={"resources.fab.capacity": np.zeros((1, 99))}, size=1)
-    with Cluster(worker.study, ring.address) as evaluator, pytest.raises(ValueError, match=r"99|shape|length"):
+    with Cluster(worker.study, whole.address) as evaluator, pytest.raises(ValueError, match=r"99|shape|length"):
         list(evaluator.map([wrong]))
