@@ -7,7 +7,7 @@
     sections: [binds, supply, {id: costs, title: What it costs us}, inputs]
     text: de.yaml
 
-Every key may be left out. The first page and its warnings always stay; sections left out are named in the footer.
+Every key may be left out. The first page and its warnings always stay; sections left out are named in the notes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from reports.blocks import Section
 from reports.catalogue import Catalogue, english, read_catalogue, translate
-from scenarios.errors import Problem, ScenarioError, did_you_mean
+from scenarios.errors import Position, Problem, ScenarioError, did_you_mean
 from scenarios.positions import Document, dotted, read_document
 
 if TYPE_CHECKING:
@@ -194,18 +194,26 @@ def _choose(report: Report, choices: Choices) -> None:
     wanted = dict(choices.sections or ())
     absent = [n for n in wanted if n not in made]
     if absent:
-        from scenarios.errors import Position
-
         where = Position(choices.file, 1, 1)
         why = "this report has no such section: its tables are not in the run (make it with `run --report`, or give "
         raise ScenarioError(
             [Problem(where, f"sections.{n}", f"{why}--sample, --previous or several runs)") for n in absent]
         )
+    gone = [s.title for s in report.sections if s.id not in {*wanted, "notes"}]
     if "notes" in made and "notes" not in wanted:
         wanted = {"notes": "", **wanted}
-    gone = [s.title for s in report.sections if s.id not in wanted]
     report.sections = [made[n] for n in wanted]
     for section in report.sections:
         section.title = wanted[section.id] or section.title
     if gone:
-        report.footer = f"{report.footer} {report.words['left_out'].format(titles='; '.join(gone))}"
+        text = report.words["left_out"].format(titles="; ".join(gone))
+        _add_note(report, text, choices.catalogue["sections.notes"])
+
+
+def _add_note(report: Report, text: str, title: str) -> None:
+    """A sentence at the end of the notes, which stand last where there were none."""
+    notes = next((s for s in report.sections if s.id == "notes"), None)
+    if notes is None:
+        notes = Section("notes", title)
+        report.sections.append(notes)
+    notes.paragraphs.append(text)
