@@ -124,6 +124,7 @@ def map_verb(
         out.mkdir(parents=True, exist_ok=True)
         (out / "map.json").write_text(json.dumps(_plain(found), indent=1) + "\n", encoding="utf-8")
         (out / "map.csv").write_text(_long(found), encoding="utf-8")
+        _map_figures(found, scenario, parse_sets(sets), out)
     if as_json:
         print_json(_plain(found))
         return
@@ -133,6 +134,22 @@ def map_verb(
         for scale, row in zip(found["y_scale"], table, strict=True):
             cells = (f"{v:>14.4g}" if isinstance(v, float) else f"{v or '-':>14}" for v in row)
             print(f"{scale:<8.3g}" + "".join(cells))
+
+
+def _map_figures(found: dict[str, Any], scenario: str, sets: Sequence[tuple[str, Any]], out: Path) -> None:
+    """A drawing of every output on the map: SVG, PNG and what is drawn."""
+    from dataclasses import replace
+
+    from reports.figures.yield_power_map import binding_map
+    from scenarios.load import load_scenario
+    from scenarios.resolve import resolve
+
+    network = resolve(load_scenario(scenario, sets)).network
+    titles = {r: row.title or r for r, row in network.resources.items()}
+    stages = {r: row.stage for r, row in network.resources.items()}
+    for k, name in enumerate(found["outputs"], start=1):
+        card = binding_map(found, name, titles, name, f"scenario {scenario}", stages)
+        replace(card, id=f"map-{k}").save(out)
 
 
 def _long(found: dict[str, Any]) -> str:
