@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from econ.performance.names import normalise
-from econ.performance.requests import EngineError, Request, make_request
+from econ.performance.requests import EngineError, Request, make_request, resolve
 from econ.performance.setups import Load
 from supply.paths import data_file
 
@@ -92,17 +92,16 @@ def mlperf_request(row: Mapping[str, str], accelerators: float) -> Request:
     Raises:
         EngineError: when the model has no known data set or does not fit the stated accelerators.
     """
-    from econ.performance.hardware import hardware
-
     model = re.sub(r"-99(\.9)?$", "", row.get("model", "").strip())
     data = dataset_of(model)
     if data is None:
         raise EngineError(f"no published length statistics for the MLPerf model {model!r}")
     printed = re.search(r"mean_output_tokens_accuracy_run=(\d+\.?\d*)", row.get("conditions") or "")
-    osl = float(printed[1]) if printed else data.osl
+    osl = max(float(printed[1]), 1.0) if printed else data.osl
     label = row.get("weight_format") or ""
     if not label:
-        peaks = frozenset(hardware(row.get("hardware", "")).peak_flop_per_s)
+        _, part = resolve(model, row.get("hardware", ""))
+        peaks = frozenset(part.peak_flop_per_s)
         label = default_format(row.get("hardware", ""), peaks - {"fp4"})
     width = 1.0
     while True:

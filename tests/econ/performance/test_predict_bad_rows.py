@@ -128,6 +128,15 @@ def test_one_bad_row_leaves_the_others_alone() -> None:
     assert all(legal(a) for a in found)
 
 
+@pytest.mark.parametrize("part", ["no-such-chip", ""])
+def test_a_benchmark_row_on_an_unknown_accelerator_is_refused_alone(part: str) -> None:
+    row = {"model": "llama2-70b-99", "scenario": "Offline", "metric": "throughput_tokens_total", "hardware": "H100"}
+    row |= {"n_accelerators": "8", "conditions": "mean_output_tokens_accuracy_run=0"}
+    found = predict_rows([row | {"hardware": part}, row])
+    assert not found[0].answered and "unknown hardware" in found[0].reason
+    assert found[1].answered and legal(found[1])
+
+
 def test_data_parallel_attention_inside_the_tensor_width() -> None:
     row = SERVED | {"model": "DeepSeek-V3", "hardware": "H200", "weight_format": "FP8", "n_accelerators": "8"}
     inside, apart = answer(row | {"tp": "8", "dp": "8"}), answer(row | {"tp": "1", "dp": "8"})
