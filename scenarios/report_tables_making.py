@@ -21,7 +21,7 @@ MAPPED = "h100"
 MAP_SEED = 7
 _NODE = "d0_n5"
 _MEMORIES = ("hbm3", "hbm3e", "hbm4")
-_HEIGHTS = (4, 8, 12, 16)
+_HEIGHTS = (8, 12, 16)
 
 
 def manufacturing_tables(on: date) -> dict[str, pd.DataFrame]:
@@ -105,7 +105,7 @@ def yield_table(on: date) -> pd.DataFrame:
 def die_table() -> pd.DataFrame:
     """Leading die of each package at its reference day: area, gross dies, share free of defects, share that serves.
 
-    Columns sku, name, on, die, count, area_mm2, node, defects_per_cm2, gross, full_yield, die_yield, fact_ids;
+    Columns sku, name, on, die, per_package, area_mm2, node, defects_per_cm2, gross, full_yield, die_yield, fact_ids;
     `die_yield` counts dies with spare blocks switched off, and line yield.
     """
     from supply.manufacturing import product
@@ -117,7 +117,7 @@ def die_table() -> pd.DataFrame:
         d = p.dies[0]
         head = (sku, p.name, p.on.isoformat(), d.name, d.count, d.area_mm2, d.node)
         rows.append((*head, d.defects_per_cm2, d.gross_dies_per_wafer, d.full_yield, d.die_yield, ids))
-    columns = ["sku", "name", "on", "die", "count", "area_mm2", "node", "defects_per_cm2", "gross"]
+    columns = ["sku", "name", "on", "die", "per_package", "area_mm2", "node", "defects_per_cm2", "gross"]
     return pd.DataFrame(rows, columns=[*columns, "full_yield", "die_yield", "fact_ids"])
 
 

@@ -16,6 +16,7 @@ import pandas as pd
 if TYPE_CHECKING:
     from econ.cost_breakdown import CostBreakdown
     from econ.failures import RateEstimate
+    from econ.largest_run import LargestRun
     from econ.owner_cost import OwnerInputs
     from econ.training_plan import Prices, TrainingPlan
     from supply.optimizer.solution import Solution
@@ -169,8 +170,10 @@ def largest_runs(solution: Solution) -> pd.DataFrame:
     """Largest run in `RUN_DAYS` days at the end of each year: at one named site, and in one region.
 
     The site, region and product with most operations; one product a run. MFU as in Epoch AI's cost model;
-    interruptions at the median rate of published runs. Columns year, period, place, case, sku, power_mw, fleet, accelerators, limited_by, goodput,
-    operations, low, high, days, fact_ids. Empty without a fleet.
+    interruptions at the median rate of published runs. `bound` counts all accelerators that the power carries and no
+    interruptions; `operations` the size at which half of the time is useful, or all where more is. Columns year,
+    period, case, place, sku, power_mw, fleet, accelerators, limited_by, bound, on_run, goodput, operations, low,
+    high, days, mfu, fact_ids. Empty without a fleet.
     """
     fleet = solution.fleet
     if fleet.empty:
@@ -181,7 +184,7 @@ def largest_runs(solution: Solution) -> pd.DataFrame:
         here = fleet[(fleet["period"] == period) & (fleet["fleet"] > 1.0)]
         for places in _places(here, solution, str(period)).values():
             found = [r for place in places if (r := _best(here, solution, place, str(year)))]
-            rows += [max(found, key=lambda r: float(r["operations"]))] if found else []
+            rows += [max(found, key=_rank)] if found else []
     return pd.DataFrame(rows)
 
 
@@ -227,11 +230,29 @@ def _best(here: pd.DataFrame, solution: Solution, place: _Place, year: str) -> d
     rows = here[here["region"] == place.region] if place.region in set(here["region"]) else here
     found = [r for sku, n, t in rows[["sku", "fleet", "t"]].itertuples(index=False)
              if (r := _largest(str(sku), float(n), solution, int(t), place, year))]  # fmt: skip
-    return max(found, key=lambda r: float(r["operations"])) if found else None
+    return max(found, key=_rank) if found else None
+
+
+def _rank(row: dict[str, Any]) -> tuple[float, float]:
+    """Log of operations to six digits (equal caps tie), then what they would be without interruptions."""
+    return round(math.log(row["operations"]), 6), float(row["bound"])
+
+
+def _half_useful(hours_per_accelerator: float, checkpoint_s: float, restart_s: float) -> float:
+    """Accelerators at which failures leave half of the elapsed time useful."""
+    from scipy.optimize import brentq
+
+    from econ.goodput import goodput
+
+    def gap(log_count: float) -> float:
+        return goodput(math.exp(log_count), hours_per_accelerator, checkpoint_s, restart_s).useful - 0.5
+
+    return float(math.exp(brentq(gap, math.log(100.0), math.log(1e8))))
 
 
 def _largest(sku: str, fleet: float, solution: Solution, t: int, place: _Place, year: str) -> dict[str, Any] | None:
     from econ.failures import fit_between_runs, published_runs
+    from econ.goodput import goodput
     from econ.largest_run import Site, largest_run
     from econ.performance.hardware import hardware
     from econ.performance.training import peak_flop_per_s
@@ -249,18 +270,26 @@ def _largest(sku: str, fleet: float, solution: Solution, t: int, place: _Place, 
     rate = fit_between_runs(published_runs()).estimate
     write = _checkpoint_write_s(NAMED_RUN.model) * BLOCKING
 
-    def at(mw: float, per_hour: float) -> Any:
+    def at(mw: float, per_hour: float) -> LargestRun:
         site = Site(place.name, {sku: fleet}, mw)
         kw = {sku: float(planning[t])}
         hours = 1 / per_hour
         return largest_run([site], {sku: peak}, kw, mfu.number, RUN_DAYS, hours, write, restart.to("second"))
 
+    def useful(run: LargestRun, per_hour: float) -> tuple[float, float, float]:
+        """Accelerators held to the size at which half of the time is useful, that share, operations."""
+        count = min(run.accelerators, _half_useful(1 / per_hour, write, restart.to("second")))
+        kept = goodput(count, 1 / per_hour, write, restart.to("second")).useful
+        return count, kept, run.operations / run.goodput * count / run.accelerators * kept
+
     middle = at(place.power_mw, rate.per_accelerator_hour)
-    low, high = at(place.low_mw, rate.high).operations, at(place.high_mw, rate.low).operations
+    count, kept, operations = useful(middle, rate.per_accelerator_hour)
+    low = useful(at(place.low_mw, rate.high), rate.high)[2]
+    high = useful(at(place.high_mw, rate.low), rate.low)[2]
     return {
         "year": year, "period": place.period, "case": place.case, "place": place.name, "sku": sku,
         "power_mw": place.power_mw, "fleet": fleet, "accelerators": middle.accelerators,
-        "limited_by": middle.limited_by[place.name], "goodput": middle.goodput, "operations": middle.operations,
-        "low": low, "high": high, "days": RUN_DAYS, "mfu": mfu.number,
+        "limited_by": middle.limited_by[place.name], "bound": middle.operations / middle.goodput, "on_run": count,
+        "goodput": kept, "operations": operations, "low": low, "high": high, "days": RUN_DAYS, "mfu": mfu.number,
         "fact_ids": f"{mfu.id} {restart.id} {place.fact_ids}".strip(),
     }  # fmt: skip

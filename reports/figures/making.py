@@ -29,7 +29,8 @@ _BINS = {
     "scrap": ("#882255", "xx", "scrap"),
     "edge": ("#f2f2f2", "..", "partial at the edge"),
 }
-_MARKS = ("o", "s", "^", "D")
+#: Labels stay readable on lines.
+LABEL = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
 
 
 def unit_cost_waterfalls(parts: pd.DataFrame, published: dict[str, float], names: dict[str, str]) -> FigureCard:
@@ -49,7 +50,7 @@ def unit_cost_waterfalls(parts: pd.DataFrame, published: dict[str, float], names
         for panel in grid[-1]:
             panel.set_xlabel("USD per good package")
         svg = svg_text(f)
-    rows = parts[(parts["part"] != "total") & (parts["part"] != "wasted")]
+    rows = parts[parts["part"] != "total"]
     largest = rows.loc[rows.groupby("sku")["value"].idxmax(), "part"]
     if largest.nunique() == 1:
         name = PARTS.get(str(largest.iloc[0]), str(largest.iloc[0]))
@@ -65,9 +66,8 @@ def unit_cost_waterfalls(parts: pd.DataFrame, published: dict[str, float], names
         "mask sets; whisker: 90 % of 2,000 draws; dashed line: published total where there is one",
         f"Waterfalls of cost parts, one panel a package. {headline}.",
         svg,
-        parts.assign(published=[published.get(s) if p == "total" else None for s, p in zip(
-            parts["sku"], parts["part"], strict=True)]),
-    )  # fmt: skip
+        parts.assign(published=parts["sku"].map(published).where(parts["part"] == "total")),
+    )
 
 
 def _waterfall(axes: Any, parts: pd.DataFrame, published: float | None, most: float) -> None:
@@ -84,7 +84,7 @@ def _waterfall(axes: Any, parts: pd.DataFrame, published: float | None, most: fl
             end = max(end, r.high)
         else:
             left = end
-        axes.text(end + 0.012 * most, row, f"{r.value:,.0f}", va="center", fontsize=7.5,
+        axes.text(end + 0.012 * most, row, f"{r.value:,.0f}", bbox=LABEL, va="center", fontsize=7.5,
                   fontweight="bold" if total else "normal")  # fmt: skip
         names.append("Together" if total else PARTS.get(r.part, r.part))
     if published is not None:
@@ -121,6 +121,7 @@ def yield_curves(curves: pd.DataFrame, dies: dict[str, float], shown: str = "neg
             axes.text(area, 1.5, f"{name} ", rotation=90, fontsize=7.5, ha="right", va="bottom", color="#555555")
         axes.set_ylim(0, 100)
         axes.set_xlim(0, curves["area_mm2"].max() * 1.2)
+        axes.set_xticks(range(0, 900, 100))
         axes.set_xlabel("die area, mm²")
         axes.set_ylabel("dies free of defects, %")
         axes.grid(axis="y", color="#ececec", linewidth=0.6)
@@ -162,7 +163,7 @@ def wafer_map_figure(sites: pd.DataFrame, title: str) -> FigureCard:
     first = sites.iloc[0]
     counts = {k: int((sites["kind"] == k).sum()) for k in (*_BINS, "defect")}
     gross = counts["full"] + counts["cut"] + counts["scrap"]
-    with drawing(6.4, 4.5) as (figure, axes):
+    with drawing(WIDTH, 4.7) as (figure, axes):
         disc = Circle((0, 0), first["radius_mm"], facecolor="#fafafa", edgecolor="#333333", linewidth=1.0)
         axes.add_patch(disc)
         for r in records(sites[sites["kind"] != "defect"]):
@@ -193,8 +194,8 @@ def wafer_map_figure(sites: pd.DataFrame, title: str) -> FigureCard:
         headline,
         f"One simulated 300 mm wafer (seed {int(first['seed'])}), not a measured one: {title}, "
         f"{plain(first['defects_per_cm2'], 2)} defects per cm²; {gross} whole dies, {counts['full']} full, "
-        f"{counts['cut']} cut, {counts['scrap']} scrap; expected share that serves {expected}, before line yield; "
-        "to scale, dotted ring: usable edge",
+        f"{counts['cut']} cut, {counts['scrap']} scrap; expected share that serves {expected}, before line yield; to "
+        "scale, dotted ring: usable edge",
         f"Wafer map: {gross} whole dies, {counts['full']} full, {counts['cut']} cut, {counts['scrap']} scrap. "
         f"{headline}.",
         svg,
@@ -230,8 +231,8 @@ def stack_heights(table: pd.DataFrame) -> FigureCard:
     newest = table[table["memory"] == memories[-1]].sort_values("height")
     low, high = newest.iloc[-1], newest.iloc[0]
     headline = (
-        f"{memories[-1].upper()}: {100 * high['value']:.0f} % at {high['height']} high, "
-        f"{100 * low['value']:.0f} % at {low['height']} high"
+        f"{memories[-1].upper()}: {100 * high['value']:.0f} % at {high['height']} high, {100 * low['value']:.0f} % at "
+        f"{low['height']} high"
     )
     return FigureCard(
         "stack_yield",

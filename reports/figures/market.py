@@ -52,8 +52,7 @@ def price_panels(quotes: pd.DataFrame, owner: pd.DataFrame, chips: list[str], da
         "price_series",
         headline,
         "Quoted prices of one accelerator-hour by kind, USD of the day of the quote, logarithmic; each marker one "
-        "quote "
-        f"of one seller, not joined; terms and regions differ; owner cost as of {day} with its 90 % band",
+        f"quote of one seller, not joined; terms and regions differ; owner cost as of {day} with its 90 % band",
         f"Panels of price quotes over time, one a kind of price. {headline}.",
         svg,
         quotes,

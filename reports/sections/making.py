@@ -61,10 +61,9 @@ def _cost_words(totals: pd.DataFrame, names: dict[str, str]) -> str:
         said.append(f"{names[r.Index]} USD {plain(r.value, digits)} (90 % of draws: {band(r.low, r.high)}; {r.on[:7]})")
     return (
         f"Cost of one good, tested package to its designer: {listing(said)}. In brackets the month of the wafer, "
-        "memory "
-        "and assembly prices, in USD of that month. Wafers and memory count at the prices that their makers charge, "
-        "margins included; design and mask sets, boards, servers and the designer's own margin do not count. This is a "
-        "cost, not a price."
+        "memory and assembly prices, in USD of that month. Wafers and memory count at the prices that their makers "
+        "charge, margins included; design and mask sets, boards, servers and the designer's own margin do not count. "
+        "This is a cost, not a price."
     )
 
 
@@ -140,7 +139,7 @@ def _yields(c: Context, s: Section) -> None:
     s.figures.append(making.yield_curves(curves, {r.die: float(r.area_mm2) for r in records(_apart(one))}))
     first = dies.iloc[0]
     s.paragraphs.append(
-        f"Spare blocks matter more than the choice of model: of {first['die']} dies ({first['area_mm2']:.0f} mm²) "
+        f"Spare blocks lift the yield: of {first['die']} dies ({first['area_mm2']:.0f} mm²) "
         f"{percent(first['full_yield'])} are free of defects and {percent(first['die_yield'])} serve the "
         f"{first['name']}, line yield included, because dies with some bad blocks are sold with them switched off."
     )
@@ -162,7 +161,7 @@ def _die_table(c: Context, dies: pd.DataFrame) -> Table:
     rows = [
         [
             r.name,
-            f"{r.die} ({r.count} a package)",
+            f"{r.die} ({r.per_package} a package)",
             r.node.upper(),
             r.on[:7],
             (f"{r.area_mm2:,.0f}", r.area_mm2),
@@ -172,15 +171,15 @@ def _die_table(c: Context, dies: pd.DataFrame) -> Table:
             (percent(r.die_yield), r.die_yield),
             (plain(r.gross * r.die_yield), r.gross * r.die_yield),
         ]
-        for r in dies.rename(columns={"count": "dies"}).assign(count=dies["count"]).itertuples()
+        for r in records(dies)
     ]
     heads = ["Package", "Die", "Node", "As of", "#mm²", "#Defects per cm²", "#Whole dies a wafer", "#Free of defects"]
     return Table.of(
         "Leading die of each package",
         [*heads, "#Serve", "#Good dies a wafer"],
         rows,
-        note="Serve: with the blocks that the product needs, times line yield. Wafer: 300 mm, 3 mm edge, best offset. "
-        f"{fact_words(c, dies)}",
+        note="Serve: with the blocks that the product needs, times line yield. Wafer: 300 mm, 3 mm edge, best "
+        f"offset. {fact_words(c, dies)}",
         short="die_yields",
     )
 
@@ -193,8 +192,8 @@ def _stacks(c: Context, s: Section) -> None:
     quoted = stacks[stacks["quoted"]]
     s.paragraphs.append(
         f"Every layer of a memory stack must work, so yield falls with height. {len(quoted)} of {len(stacks)} points "
-        "are "
-        "quoted in the facts; the others follow from the bond yield per layer that the nearest quoted height implies."
+        "are quoted in the facts; the others follow from the bond yield per layer that the nearest quoted height "
+        "implies."
     )
 
 
@@ -205,16 +204,16 @@ def _carbon(c: Context, s: Section) -> None:
     parts = [p for p in dict.fromkeys(table["part"]) if p != "total"]
     rows = []
     for _, mine in table.groupby("sku", sort=False):
-        by = mine.set_index("part")
-        whole = by.loc["total"]
-        row: list[Any] = [by["name"].iloc[0]]
-        row += [(plain(by.loc[p, "value"], 2), by.loc[p, "value"]) if p in by.index else ("-", None) for p in parts]
+        by: dict[str, Any] = {r.part: r for r in records(mine)}
+        whole = by["total"]
+        row: list[Any] = [whole.name]
+        row += [(plain(by[p].value, 2), by[p].value) if p in by else ("-", None) for p in parts]
         rows.append(
             [
                 *row,
-                (plain(whole["value"]), whole["value"]),
-                band(whole["low"], whole["high"]),
-                (f"{whole['water_liters']:,.0f}", whole["water_liters"]),
+                (plain(whole.value), whole.value),
+                band(whole.low, whole.high),
+                (f"{whole.water_liters:,.0f}", whole.water_liters),
             ]
         )
     titles = {**making.PARTS, "substrate": "Substrate and assembly"}
@@ -223,9 +222,9 @@ def _carbon(c: Context, s: Section) -> None:
             "Embodied carbon of a good package, kg CO2e, and fab water, litres",
             ["Package", *[f"#{titles.get(p, p)}" for p in parts], "#Together", "#Range over grids", "#Water, litres"],
             rows,
-            note="Fabs on Taiwan's grid; range: least and most over five grids (Taiwan, USA, Korea, Japan, world), the "
-            "only spread that is counted. Energy, gas and material per cm² of each node after ACT; memory per GB and "
-            f"package values are single figures. {fact_words(c, table)}",
+            note="Fabs on Taiwan's grid; range: least and most over five grids (Taiwan, USA, Korea, Japan, world), "
+            "the only spread that is counted. Energy, gas and material per cm² of each node after ACT; memory per GB "
+            f"and package values are single figures. {fact_words(c, table)}",
             short="carbon",
         )
     )

@@ -16,7 +16,7 @@ from reports.wording import band, digits_for, listing, percent, plain
 __all__ = ["market_section"]
 
 OWNER, SOLD, RUNNING = "owner cost", "owner cost, most hours sold", "running cost"
-KINDS = (("contract", "Contract"), ("spot", "Spot"), ("list", "List"), ("index", "Index"))
+KINDS = (("contract", "Contract"), ("spot", "Spot"), ("list", "List"))
 CONFIDENCE = {
     "measured_nearby": "measured nearby", "same_hardware": "same hardware measured",
     "same_family": "same family measured",
@@ -33,10 +33,9 @@ def market_section(c: Context) -> Section | None:
     day = str(prices.loc[prices["price_kind"] == OWNER, "on"].iloc[0])
     s.paragraphs.append(
         f"As of {day}, in USD of the day of each quote. Owner cost, contract, spot, list and index are different "
-        "things "
-        "and are never blended: owner cost is computed (United States, bought now by a neocloud); the others are "
-        "medians "
-        "of quotes of the last 365 days, the newest of each seller, with their range. A range of one quote is no range."
+        "things and are never blended: owner cost is computed (United States, bought now by a neocloud); the others "
+        "are medians of quotes of the last 365 days, the newest of each seller, with their range. A range of one "
+        "quote is no range."
     )
     s.tables.append(_hours(c, prices, day))
     s.paragraphs.append(_below_words(prices))
@@ -65,35 +64,35 @@ def _hours(c: Context, prices: pd.DataFrame, day: str) -> Table:
     for chip, form in observed[["chip", "form"]].drop_duplicates().itertuples(index=False):
         row: list[Any] = [f"{chip} {form}" if form not in ("", "not stated") else chip]
         row[0] += ", form not stated" if form == "not stated" else ""
-        row += [_computed(_pick(prices, chip, kind)) for kind in (OWNER, SOLD, RUNNING)]
-        rows.append([*row, *[_observed(_pick(prices, chip, kind, form)) for kind, _ in KINDS]])
+        own = _pick(prices, chip, OWNER)
+        row += [_number(own), "-" if own is None else band(own.low, own.high)]
+        row += [_number(_pick(prices, chip, kind)) for kind in (SOLD, RUNNING)]
+        rows.append([*row, *[x for kind, _ in KINDS for x in _observed(_pick(prices, chip, kind, form))]])
     return Table.of(
         f"Price of one accelerator-hour on {day}, USD",
-        ["Accelerator", "#Owner cost, per sold hour (90 % band)", "#The same, most hours sold", "#Running cost alone",
-         *[f"#{t} (range; quotes; newest)" for _, t in KINDS]],
+        ["Accelerator", "#Owner cost", "90 % band", "#Most hours sold", "#Running cost",
+         *[x for _, t in KINDS for x in (f"#{t}", "range; quotes; newest")]],
         rows,
-        note="-: no quote in the 365 days. Contract: one to three years, terms mixed. List: on demand. Most hours "
-        "sold: "
-        "the high end of the sold share. Running cost: power, people, upkeep and repairs of hardware that is paid for, "
-        f"per sold hour. {fact_words(c, prices)}",
+        note="Owner cost per sold hour. -: no quote in the 365 days. Index and capacity blocks: in the figure. "
+        "Contract: one to three years, terms mixed. List: on demand. Most hours sold: the high end of the sold "
+        "share. Running cost: power, people, upkeep and repairs of hardware that is paid for, per sold hour. "
+        f"{fact_words(c, prices)}",
         short="market",
     )  # fmt: skip
 
 
-def _computed(r: Any) -> Any:
-    if r is None:
-        return ("no facts", None)
-    if pd.isna(r.low):
-        return (plain(r.usd_per_gpu_hour, 2), r.usd_per_gpu_hour)
-    digits = digits_for(r.usd_per_gpu_hour, r.low, r.high)
-    return (f"{plain(r.usd_per_gpu_hour, digits)} ({band(r.low, r.high)})", r.usd_per_gpu_hour)
-
-
-def _observed(r: Any) -> Any:
+def _number(r: Any) -> Any:
     if r is None:
         return ("-", None)
+    return (plain(r.usd_per_gpu_hour, 2), r.usd_per_gpu_hour)
+
+
+def _observed(r: Any) -> list[Any]:
+    """The median, and its range with the number of quotes and the month of the newest."""
+    if r is None:
+        return [("-", None), ""]
     spread = f"{band(r.low, r.high)}; " if r.high > r.low else ""
-    return (f"{r.usd_per_gpu_hour:.2f} ({spread}n {r.quotes:.0f}; {r.on[:7]})", r.usd_per_gpu_hour)
+    return [(f"{r.usd_per_gpu_hour:.2f}", r.usd_per_gpu_hour), f"{spread}{r.quotes:.0f}; {r.on[:7]}"]
 
 
 def _below_words(prices: pd.DataFrame) -> str:
@@ -116,13 +115,12 @@ def _below_words(prices: pd.DataFrame) -> str:
         else "All of these lie inside the band at most hours sold. "
     )
     return (
-        f"Contract medians below owner cost: {listing(said)} USD per hour. This can be so for four reasons. A contract "
-        "sells nearly every hour, while owner cost spreads the hardware over the mean sold share. "
+        f"Contract medians below owner cost: {listing(said)} USD per hour. This can be so for four reasons. A "
+        "contract sells nearly every hour, while owner cost spreads the hardware over the mean sold share. "
         f"{share}Hardware that was bought earlier is paid for: "
         + ("every contract here is above the running cost, so it still earns. " if above and running else "")
         + "The owner may pay less for capital or servers than our middle case. And quotes differ in term, volume and "
-        "in "
-        "what they bundle (network, storage, support), with one to three quotes behind each median."
+        "in what they bundle (network, storage, support), with one to three quotes behind each median."
     )
 
 
@@ -134,8 +132,7 @@ def _model_words(c: Context, models: pd.DataFrame) -> str:
     spread = ratio[targets[1]] / ratio[targets[0]] if len(targets) > 1 and len(ratio) else None
     words = (
         f"Open models on {c.short(first['sku'])} at its owner cost of USD {plain(first['usd_per_gpu_hour'])} per sold "
-        "hour "
-        f"({band(first['hour_low'], first['hour_high'])}), requests of {first['prompt_tokens']:,.0f} prompt and "
+        f"hour ({band(first['hour_low'], first['hour_high'])}), requests of {first['prompt_tokens']:,.0f} prompt and "
         f"{first['output_tokens']:,.0f} output tokens."
     )
     if spread is not None and len(spread):
@@ -159,7 +156,7 @@ def _models(c: Context, models: pd.DataFrame) -> Table:
                 (plain(r.input_value, 2), r.input_value),
                 (f"{plain(r.tokens_per_s, 2)} ({band(r.rate_low, r.rate_high)})", r.tokens_per_s),
                 f"{r.label}, {CONFIDENCE.get(r.confidence, r.confidence)}",
-                r.setup.partition("(")[2].rpartition(", 1154.7")[0] or r.setup,
+                _layout(r.setup),
             ]
         )
     return Table.of(
@@ -169,11 +166,20 @@ def _models(c: Context, models: pd.DataFrame) -> Table:
          "Check", "Layout"],
         rows,
         note="Cheapest point within the target; each token class bears its share of the busy time. Band: hour and "
-        "engine "
-        "joined. Check: the rate is the engine's own, or its class where a rate is quoted; then how near a measurement "
-        f"is. No margin. {fact_words(c, models)}",
+        "engine joined. Check: the rate is the engine's own, or its class where a rate is quoted; then how near a "
+        f"measurement is. No margin. {fact_words(c, models)}",
         short="open_models",
     )  # fmt: skip
+
+
+def _layout(setup: str) -> str:
+    """Layout and users of an engine's set-up line.
+
+    >>> _layout("Kimi-K2 on B200 (published format, DP8, 1024 users, 1154.7 + 211.1 tokens)")
+    'DP8, 1024 users'
+    """
+    inside = setup.partition("(")[2].rstrip(")").split(", ")
+    return ", ".join(x for x in inside if not x.endswith(("format", "tokens"))) or setup
 
 
 def _task_words(tasks: pd.DataFrame) -> str:
@@ -181,8 +187,8 @@ def _task_words(tasks: pd.DataFrame) -> str:
     people = done.groupby("task", sort=False)["people_share"].mean()
     most = [f"{t} ({percent(v)})" for t, v in people.items() if v > 0.5]
     words = (
-        "Course tasks at API prices: calls, tokens and success rates are those of each task's own evidence, so models "
-        "differ here by price alone and not by skill; a weaker model would need more attempts."
+        "Course tasks at API prices: calls, tokens and success rates are those of each task's own evidence, so "
+        "models differ here by price alone and not by skill; a weaker model would need more attempts."
     )
     return words + (f" Review by people is most of the cost of {listing(most)}." if most else "")
 
@@ -203,15 +209,16 @@ def _tasks(c: Context, tasks: pd.DataFrame) -> Table:
                 (percent(r.verified_share), r.verified_share),
                 (percent(r.people_share) if r.people_share else "0", r.people_share),
                 f"{plain(r.usd_input)} / {plain(r.usd_output)}",
-                f"{r.prices}; {r.source}",
+                r.prices,
             ]
         )
+    evidence = "; ".join(f"{r.task}: {r.source}" for r in records(tasks.drop_duplicates("task")))
     return Table.of(
         "Cost of a verified task at API prices, USD",
         ["Task", "Model", "#USD per verified task", "#90 % interval", "#Attempts verified", "#Review by people",
-         "Input / output price, USD per million", "Sources of prices; of calls and success"],
+         "Input / output price, USD per million", "Source of prices"],
         rows,
         note="Verified: failed attempts are paid for by the successful ones. Interval: success rate, and spread of "
-        f"spending where seen; list prices are taken as exact. {fact_words(c, tasks)}",
+        f"spending where seen; list prices are taken as exact. Calls and success: {evidence}. {fact_words(c, tasks)}",
         short="api_tasks",
     )  # fmt: skip
