@@ -8,6 +8,9 @@ from dataclasses import dataclass, fields
 __all__ = ["CONVENTIONS", "TokenUsage", "UsageConvention", "UsageError", "from_report"]
 
 
+_INFINITE = float("inf")
+
+
 class UsageError(ValueError):
     """Reported token counts contradict each other or the convention that they are read by."""
 
@@ -30,11 +33,11 @@ class TokenUsage:
     cache_write_1h: float = 0
 
     def __post_init__(self) -> None:
-        for item in fields(self):
-            count = getattr(self, item.name)
-            if not 0 <= count < float("inf"):
+        for name in self.__dataclass_fields__:
+            count = getattr(self, name)
+            if not 0 <= count < _INFINITE:
                 raise UsageError(
-                    f"{item.name} is {count} tokens: counts are finite and not negative; where input already excludes "
+                    f"{name} is {count} tokens: counts are finite and not negative; where input already excludes "
                     "the cached tokens, read the log by a convention with input_includes_cached=False"
                 )
 

@@ -73,12 +73,10 @@ class Setups:
         self.columns = dict(columns)
         self.codes = dict(codes)
         self.size = len(next(iter(self.columns.values())))
+        self.__dict__.update(self.columns)  # plain attributes: the engine reads them a hundred times a step
 
     def __getattr__(self, name: str) -> Array:
-        columns: dict[str, Array] = self.__dict__.get("columns", {})
-        if name in columns:
-            return columns[name]
-        raise AttributeError(name)
+        raise AttributeError(name)  # only names that are no column come here; declared for the type checker
 
     def __len__(self) -> int:
         return self.size

@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import lru_cache
 
 __all__ = ["Dates", "date_fact", "span"]
 
@@ -35,6 +36,7 @@ class Dates:
     rule: str
 
 
+@lru_cache(maxsize=4096)
 def span(text: str) -> tuple[date, date]:
     """First and last day of a day, month, quarter or year written as text.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
+from functools import lru_cache
 
 import numpy as np
 
@@ -181,6 +182,7 @@ def _die(spec: DieSpec, facts: Catalog, day: date, trace: dict[str, tuple[str, .
     return ProductDie(spec.name, count, area, spec.node, density, gross, full, serving * line, price)
 
 
+@lru_cache(maxsize=1024)
 def placed_dies(area_mm2: float) -> int:
     """Gross dies of an area on a 300 mm wafer: square, or as wide as the exposure field where a square does not fit.
 
