@@ -46,7 +46,7 @@ def binding_map(
     values = np.asarray(found["outputs"][output], dtype=float)
     names = [[n or NOTHING for n in row] for row in found["binding"]]
     scale, word = _scale(float(np.nanmax(np.abs(values))))
-    with drawing(WIDTH, 1.0 + 0.46 * len(y)) as (figure, axes):
+    with drawing(WIDTH, max(3.4, 1.0 + 0.46 * len(y))) as (figure, axes):
         colours = {n: "#eeeeee" if n == NOTHING else colour_of((stages or {}).get(n, n)) for r in names for n in r}
         for j in range(len(y)):
             for i in range(len(x)):
@@ -61,7 +61,7 @@ def binding_map(
         axes.set_yticks([k + 0.5 for k in range(len(y))], [percent(v, 3) for v in y], fontsize=8)
         axes.tick_params(length=0)
         axes.set_xlabel(f"{titles.get(found['x'], found['x'])}, percent of base")
-        axes.set_ylabel("\n".join(textwrap.wrap(f"{titles.get(found['y'], found['y'])}, percent of base", 34)))
+        axes.set_ylabel("\n".join(textwrap.wrap(f"{titles.get(found['y'], found['y'])}, percent of base", 30)))
         svg = svg_text(figure)
     headline = _headline(names, titles)
     rows = [(x[i], y[j], values[j, i], names[j][i]) for j in range(len(y)) for i in range(len(x))]
