@@ -170,6 +170,7 @@ def engine(
     dp: Annotated[int, typer.Option("--dp", min=1)] = 1,
     weight_format: Annotated[str | None, typer.Option("--format", help="Weight format, e.g. fp8.")] = None,
     framework: Annotated[str, typer.Option("--framework")] = "vLLM",
+    anchor: Annotated[Path | None, typer.Option("--anchor", help="Your own measurements, as for predict.")] = None,
     json_: Json = False,
 ) -> None:
     """One operating point: time, rate, band, memory and what limits it."""
@@ -187,6 +188,7 @@ def engine(
         ep=ep,
         dp=dp,
         weight_format=weight_format,
+        anchor=anchor,
         framework=framework,
     )
 

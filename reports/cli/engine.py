@@ -67,14 +67,52 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and value != value else value
 
 
-def engine_verb(model: str, hardware: str, as_json: bool, **setup: Any) -> None:
-    """Print one operating point with its band, its parts and what limits it."""
+#: What an anchored operating point shows: metric, its unit in a case row, words.
+ANCHORED = (
+    ("ttft_mean", "ms", "time to first token"),
+    ("tpot_mean", "ms", "time per output token"),
+    ("throughput_output_tokens_per_gpu", "tokens/s", "output rate per accelerator"),
+)
+
+
+def engine_verb(model: str, hardware: str, as_json: bool, anchor: Path | None = None, **setup: Any) -> None:
+    """Print one operating point with its band, its parts and what limits it; with anchors, the shifted level beside it."""
     from econ.performance.serving import operating_point
 
     point = operating_point(model, hardware, **setup)
+    anchored = _anchored(model, hardware, anchor, setup) if anchor is not None else []
     if as_json:
-        print_json(asdict(point))
+        print_json(asdict(point) | ({"anchored": anchored} if anchored else {}))
         return
+    _print_point(point, setup)
+    for row in anchored:
+        if row["predicted"] is None:
+            print(f"anchored {row['metric']}: {row['reason']}")
+        else:
+            band = f"({row['low']:.4g} to {row['high']:.4g})"
+            print(f"anchored {row['words']}: {row['predicted']:.4g} {row['unit']} {band}, {row['confidence']}")
+
+
+def _anchored(model: str, hardware: str, anchor: Path, setup: dict[str, Any]) -> list[dict[str, Any]]:
+    """The same set-up as case rows, predicted with the user's own measurements as anchors."""
+    from econ.performance.predict import predict_rows, read_cases
+
+    count = setup["tp"] * setup["pp"] * setup["dp"]
+    row = {
+        "model": model, "hardware": hardware, "n_accelerators": str(count), "framework": setup["framework"],
+        "weight_format": setup["weight_format"] or "", "concurrency_or_batch": str(setup["concurrency"]),
+        "scenario": "closed_loop_concurrency",
+    }  # fmt: skip
+    row |= {name: str(setup[name]) for name in ("isl", "osl", "tp", "pp", "ep", "dp")}
+    rows = [row | {"metric": metric, "unit": unit} for metric, unit, _ in ANCHORED]
+    answers = predict_rows(rows, read_cases(anchor)[1])
+    return [
+        {"metric": metric, "unit": unit, "words": words, **asdict(answer)}
+        for (metric, unit, words), answer in zip(ANCHORED, answers, strict=True)
+    ]
+
+
+def _print_point(point: Any, setup: dict[str, Any]) -> None:
     low, high = point.tpot_band_s
     print(
         f"{point.model} on {point.accelerators:g} x {point.hardware}, {setup['concurrency']} requests in flight, "

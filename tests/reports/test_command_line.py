@@ -118,3 +118,17 @@ def test_run_prints_the_answer_and_report_follows(tmp_path: Path) -> None:
     again = call("report", folder, "--out", str(tmp_path / "again"), "--json")
     assert again.exit_code == 0, again.output
     assert Path(json.loads(again.stdout)["report"]).read_text(encoding="utf-8") == page.read_text(encoding="utf-8")
+
+
+def test_engine_takes_the_users_own_measurements(tmp_path: Path) -> None:
+    from supply.paths import data_file
+
+    lines = data_file("calibration", "inference_inferencex.csv").read_text(encoding="utf-8").splitlines()
+    own = [line for line in lines if ",Llama-3.1-70B,B200," in line and "tpot_mean" in line][:1]
+    anchor = tmp_path / "own.csv"
+    anchor.write_text("\n".join([lines[0], *own]) + "\n", encoding="utf-8")
+    done = call("engine", "Llama-3.1-70B", "B200", "--format", "FP4", "--framework", "TensorRT-LLM",
+                "--isl", "1024", "--osl", "1024", "--concurrency", "32", "--anchor", str(anchor), "--json")  # fmt: skip
+    rows = {row["metric"]: row for row in json.loads(done.stdout)["anchored"]}
+    assert rows["tpot_mean"]["confidence"] == "measured_nearby"
+    assert rows["tpot_mean"]["low"] <= rows["tpot_mean"]["predicted"] <= rows["tpot_mean"]["high"]
