@@ -76,7 +76,7 @@ ANCHORED = (
 
 
 def engine_verb(model: str, hardware: str, as_json: bool, anchor: Path | None = None, **setup: Any) -> None:
-    """Print one operating point with its band, its parts and what limits it; with anchors, the shifted level beside it."""
+    """Print one operating point with its band, its parts and what limits it; with anchors, the shifted level too."""
     from econ.performance.serving import operating_point
 
     point = operating_point(model, hardware, **setup)
