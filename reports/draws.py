@@ -17,9 +17,10 @@ from reports.wording import band, count, digits_for, percent, stage_title
 
 if TYPE_CHECKING:
     from reports.context import Context
+    from reports.market_report import Report
     from scenarios.sample import Sample
 
-__all__ = ["SampleError", "binding_shares", "draws_section", "open_draws", "quantiles"]
+__all__ = ["SampleError", "add_draws", "binding_shares", "draws_section", "open_draws", "quantiles"]
 
 QUANTILES = {"q05": 0.05, "q25": 0.25, "q50": 0.5, "q75": 0.75, "q95": 0.95}
 #: A stage binds in a draw where it carries more than this share of the period's rent.
@@ -47,8 +48,8 @@ def open_draws(folder: Path, c: Context) -> Sample:
         )
     if not any(n.endswith(f"@{c.periods[-1]}") for n in found.names):
         raise SampleError(f"{folder}: the sample does not reach {c.periods[-1]}, the last period of the run")
-    if found.draws - len(found.failed) < 20:
-        raise SampleError(f"{folder}: {found.draws - len(found.failed)} draws with an optimum; a fan needs at least 20")
+    if _done(found) < 20:
+        raise SampleError(f"{folder}: {_done(found)} draws with an optimum; a fan needs at least 20")
     return found
 
 
@@ -103,9 +104,31 @@ def binding_shares(sample: Sample, stages: dict[str, str], periods: Sequence[str
     return table.reset_index(drop=True)
 
 
+def add_draws(report: Report, c: Context, sample: Sample) -> None:
+    """Put the draws into a report: a section after what binds, the band in the first sentence, no claim of absence."""
+    place = next((k + 1 for k, s in enumerate(report.sections) if s.id == "binds"), 0)
+    report.sections.insert(place, draws_section(c, sample))
+    quantity = "energised" if c.has_fleet else "finished"
+    if any(n.startswith(f"{quantity}:") for n in sample.names):
+        low, middle, high = np.quantile(sample.column(f"{quantity}:*@{c.this_year}"), [0.05, 0.5, 0.95])
+        digits = digits_for(float(middle), float(low), float(high))
+        words = f"median {count(float(middle), digits)} (90 % of draws: {band(float(low), float(high), digits)})"
+        first = report.answer[0]
+        text = f"{first.text} {quantity.capitalize()} in {c.this_year} over {_done(sample):,} draws: {words}."
+        report.answer[0] = type(first)(first.label, text)
+    for section in report.sections:
+        for table in section.tables:
+            if table.short == "limits_of_this_edition":
+                table.rows = [row for row in table.rows if row[0].text != "Shares of draws"]
+
+
+def _done(sample: Sample) -> int:
+    return sample.draws - len(sample.failed)
+
+
 def draws_section(c: Context, sample: Sample) -> Section:
     """Fan chart, share of draws in which each stage binds, and the numbers of both."""
-    done = sample.draws - len(sample.failed)
+    done = _done(sample)
     s = Section("draws", "How sure: the draws")
     quantity = "energised" if c.has_fleet else "finished"
     try:

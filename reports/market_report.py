@@ -11,7 +11,7 @@ from reports.answer_text import AnswerLine
 from reports.blocks import Section
 from reports.catalogue import english
 from reports.context import Context
-from reports.draws import draws_section, open_draws
+from reports.draws import add_draws, open_draws
 from reports.first_page import first_page, flip_warning
 from reports.sections.changes import changes_section, compare_section
 from reports.sections.costs import costs_section
@@ -79,7 +79,6 @@ def make_report(
     before = Context(previous) if previous is not None else None
     made = [
         limits_section(c),
-        draws_section(c, open_draws(sample, c)) if sample is not None else None,
         prices_section(c),
         supply_section(c),
         flow_section(c),
@@ -113,6 +112,8 @@ def make_report(
         "Contains data by Epoch AI, CC BY 4.0.",
         run_id=c.run.id,
     )
+    if sample is not None:
+        add_draws(report, c, open_draws(sample, c))
     if choices is None:
         return report
     from reports.choices import apply_choices

@@ -211,7 +211,9 @@ def repeat_section(c: Context) -> Section:
         "manifest with each fact. The same "
         "command on the same facts and version gives the same hash and the same numbers."
     )
-    s.paragraphs.append(f"Beside this page, {c.run.id}-figures holds every figure as SVG and what is drawn as CSV.")
+    s.paragraphs.append(
+        f"Beside this page, {c.run.id}-figures holds every figure as SVG and PNG, and what is drawn as CSV."
+    )
     s.paragraphs.append(
         "Accelerator shipments, sites and parts of the cost model: data by Epoch AI, licensed under CC BY 4.0 "
         "(epoch.ai), shown beside our results or "

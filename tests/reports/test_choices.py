@@ -12,7 +12,7 @@ import pytest
 from reports.catalogue import english, filled, read_catalogue
 from reports.choices import apply_choices, read_choices
 from reports.context import Context
-from reports.draws import SampleError, binding_shares, draws_section, open_draws, quantiles
+from reports.draws import SampleError, add_draws, binding_shares, draws_section, open_draws, quantiles
 from reports.market_report import Report, make_report, render_html
 from scenarios.errors import ScenarioError
 from scenarios.runner import run
@@ -164,6 +164,18 @@ def test_section_of_draws_says_of_draws_and_matches_the_sample(small: Run, drawn
     median = float(np.median(held.column(f"energised:*@{c.periods[-1]}")))
     assert section.tables[0].rows[-1][3].value == pytest.approx(median, rel=1e-12)
     assert all(len(f.headline.split()) <= 10 and f.alt for f in section.figures)
+
+
+def test_with_draws_the_first_sentence_carries_their_band(usual: Report, small: Run, drawn: Path) -> None:
+    c = Context(small)
+    held, made = open_draws(drawn, c), fresh(usual)
+    made.answer = list(usual.answer)
+    add_draws(made, c, held)
+    low = float(np.quantile(held.column(f"energised:*@{c.this_year}"), 0.05))
+    assert f"(90 % of draws: {low / 1e6:.2g} to" in made.answer[0].text and "over 20 draws" in made.answer[0].text
+    assert [s.id for s in made.sections][:2] == ["binds", "draws"]
+    absent = [r[0].text for s in made.sections for t in s.tables for r in t.rows if t.short == "limits_of_this_edition"]
+    assert absent and "Shares of draws" not in absent
 
 
 def test_a_sample_of_another_scenario_is_refused(drawn: Path) -> None:
