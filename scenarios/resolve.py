@@ -233,8 +233,9 @@ def resolve(scenario: Scenario) -> Resolved:
         ScenarioError: with every value that cannot be evaluated, and every inconsistency of the network.
     """
     resolver = _Resolver(scenario)
-    for path in list(resolver.leaves):
-        resolver.node(path)
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused at its place as not finite
+        for path in list(resolver.leaves):
+            resolver.node(path)
     problems = list(dict.fromkeys([*resolver.problems]))
     nodes = {path: node for path, node in resolver.nodes.items() if node is not None}
     measures = {path: resolver.leaves[path].measure for path in nodes}

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from supply.paths import data_dir
 
@@ -28,8 +28,11 @@ __all__ = [
     "canonical_json",
     "content_hash",
     "facts_digest",
+    "file_digest",
     "find_complete",
+    "hold",
     "is_complete",
+    "make_parent",
     "package_version",
     "read_table",
     "write_folder",
@@ -203,6 +206,27 @@ def make_parent(parent: Path) -> None:
         parent.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as exc:
         raise RunFolderError(f"--out {parent}: a file stands there; give a folder") from exc
+
+
+def hold(path: Path, waiting: Callable[[], None]) -> IO[str]:
+    """Open a lock file and lock it for this process; waits for another that holds it. A killed process lets it go.
+
+    Where the system has no such locks (Windows) the file is only opened.
+    """
+    make_parent(path.parent)
+    handle = path.open("a", encoding="utf-8")
+    try:
+        import fcntl
+    except ImportError:
+        return handle
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        waiting()
+        fcntl.flock(handle, fcntl.LOCK_EX)
+    except OSError:  # a file system without locks
+        pass
+    return handle
 
 
 def _sync(path: Path) -> None:

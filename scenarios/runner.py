@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any
 from scenarios.errors import InfeasibleError
 from scenarios.load import Scenario, load_scenario
 from scenarios.resolve import Resolved, check, resolve
-from scenarios.run_store import content_hash, facts_digest, find_complete, package_version, write_folder, write_table
+from scenarios.run_store import (
+    content_hash,
+    facts_digest,
+    find_complete,
+    make_parent,
+    package_version,
+    write_folder,
+    write_table,
+)
 from scenarios.runs import Run
 
 if TYPE_CHECKING:
@@ -61,6 +69,8 @@ def run(
         return Run.open(done)
     say("reading inputs")
     resolved = resolve(loaded)
+    if out is not None:
+        make_parent(Path(out))
     say("solving the optimum")
     solution = solve(resolved)
     finished = _finish(resolved, solution, name, digest, options, say)

@@ -21,7 +21,7 @@ import numpy as np
 from scenarios.evaluators import Chunk, ChunkResult, DrawEvaluator, InProcess, Processes, Worker
 from scenarios.load import Scenario, load_scenario
 from scenarios.nodes import Array
-from scenarios.run_store import check_complete, find_complete, read_table, write_table
+from scenarios.run_store import check_complete, file_digest, find_complete, hold, read_table, write_table
 from scenarios.runner import run_hash
 from scenarios.sampling import Factor, factors, ranks_by_driver
 from scenarios.study import prepare
@@ -215,7 +215,12 @@ def sample(
         most = MOST_NUMBERS // (len(worker.names) + len(chosen))
         raise ValueError(f"{draws} draws of {len(worker.names)} outputs do not fit: name fewer outputs, or draw {most}")
     ranks = ranks_by_driver(resolved, chosen, draws, seed, method)
-    store = _Store(Path(out), name, worker.names, sorted(ranks)) if out is not None else None
+    store = None
+    if out is not None:
+        store = _Store(Path(out), name, worker.names, sorted(ranks), progress)
+        if (done := find_complete(Path(out), name)) is not None:  # another process has just finished it
+            store.close()
+            return open_sample(done)
     values, controls = np.full((draws, len(worker.names)), np.nan), np.full(draws, np.nan)
     failed: dict[int, str] = {}
     todo = []
@@ -309,10 +314,18 @@ def _frame(names: Sequence[str], values: Array, ranks: dict[str, Array], control
 
 
 class _Store:
-    """The growing folder of one sample: a file a chunk, each renamed into place when it is whole."""
+    """The growing folder of one sample: a file a chunk, each renamed into place when it is whole.
 
-    def __init__(self, parent: Path, name: str, names: list[str], drivers: list[str]) -> None:
+    One process at a time writes it: a second waits for the first and then reads what it made.
+    """
+
+    def __init__(
+        self, parent: Path, name: str, names: list[str], drivers: list[str], progress: Progress | None = None
+    ) -> None:
         self.parent, self.name, self.names, self.drivers = parent, name, names, drivers
+        say = progress or (lambda text: None)
+        self._lock = parent / f".part-{name}.lock"
+        self._held = hold(self._lock, lambda: say("another process makes this sample: waiting for it"))
         self.part = parent / f".part-{name}"
         self.part.mkdir(parents=True, exist_ok=True)
         for stale in self.part.glob("*.tmp"):
@@ -351,7 +364,8 @@ class _Store:
         """Write the manifest and rename the folder into place."""
         import json
 
-        files = {p.name: p.stat().st_size for p in sorted(self.part.glob("chunk-*.parquet"))}
+        chunks = sorted(self.part.glob("chunk-*.parquet"))
+        files = {p.name: p.stat().st_size for p in chunks}
         manifest = {
             "run": self.name,
             "scenario": result.scenario,
@@ -362,6 +376,7 @@ class _Store:
             "control_mean": result.control_mean,
             "control_error": result.control_error,
             "files": files,
+            "sha256": {p.name: file_digest(p) for p in chunks},
         }
         temporary = self.part / "manifest.json.tmp"
         temporary.write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
@@ -370,7 +385,15 @@ class _Store:
         with contextlib.suppress(FileNotFoundError):
             shutil.rmtree(final)
         self.part.rename(final)
+        self.close()
         return final
+
+    def close(self) -> None:
+        """Let the next process in."""
+        with contextlib.suppress(OSError):
+            self.part.rmdir()  # only where nothing was written
+        self._lock.unlink(missing_ok=True)
+        self._held.close()
 
 
 def open_sample(folder: str | Path) -> Sample:

@@ -7,6 +7,8 @@ import io
 import json
 import os
 import shutil
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -206,3 +208,22 @@ def test_a_table_that_is_no_facts_file_is_refused(tmp_path: Path, raw: bytes) ->
     (tmp_path / "some.csv").write_bytes(raw)
     with pytest.raises(FactError, match=r"some\.csv"):
         load(tmp_path)
+
+
+SPREAD = "{distribution: triangular, low: 0.5, mode: 0.7, high: 0.9}"
+PAIR = (
+    "import sys, pathlib; from scenarios.sample import sample\n"
+    f"s = sample('course_11_1', 600, [('processes.package.yield', '{SPREAD}')], out=sys.argv[1])\n"
+    "print(repr(float(s.column('objective').mean())))\n"
+)
+
+
+def test_two_processes_on_one_sample_end_with_one_whole_folder(tmp_path: Path) -> None:
+    both = [
+        subprocess.Popen([sys.executable, "-c", PAIR, str(tmp_path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for _ in range(2)
+    ]
+    said = [p.communicate(timeout=120) for p in both]
+    assert [p.returncode for p in both] == [0, 0], said
+    assert said[0][0] == said[1][0]
+    assert len(list(tmp_path.iterdir())) == 1 and is_complete(next(tmp_path.iterdir()))
