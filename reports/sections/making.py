@@ -103,7 +103,8 @@ def _totals(c: Context, published: pd.DataFrame, totals: pd.DataFrame, names: di
         "Cost of a good package beside published totals, USD without design and mask sets",
         ["Package", "Prices of", "#Ours", "#90 % band", "#Published", "#Ours over theirs", "Gap in words", "Source"],
         rows,
-        note=f"Band: 2,000 draws of every input within its own low and high, independent. {fact_words(c, published)}",
+        note=f"Band: 2,000 draws of every input within its own low and high, independent. "
+        f"{fact_words(c, c.table('unit_cost'), published)}",
         short="unit_cost_totals",
     )
 

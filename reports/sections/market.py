@@ -16,6 +16,8 @@ from reports.wording import band, digits_for, listing, percent, plain
 __all__ = ["market_section"]
 
 OWNER, SOLD, RUNNING = "owner cost", "owner cost, most hours sold", "running cost"
+#: A price this near owner cost (as a ratio) is not called below it.
+SAME = 0.995
 KINDS = (("contract", "Contract"), ("spot", "Spot"), ("list", "List"))
 CONFIDENCE = {
     "measured_nearby": "measured nearby", "same_hardware": "same hardware measured",
@@ -98,7 +100,7 @@ def _observed(r: Any) -> list[Any]:
 def _below_words(prices: pd.DataFrame) -> str:
     """Which contracts lie below owner cost, and what an owner who sells there may still cover."""
     rows = prices[(prices["price_kind"] == "contract") & prices["usd_per_gpu_hour"].notna()]
-    below = rows[rows["over_owner_cost"] < 1]
+    below = rows[rows["over_owner_cost"] < SAME]
     if below.empty:
         return f"None of {len(rows)} contract medians lies below owner cost."
     said, covered = [], 0

@@ -189,7 +189,8 @@ def _largest(c: Context, s: Section) -> None:
             "fleet and power carry, never interrupted. On the run: held to the size at which half of the time is "
             "useful when the whole job restarts after every interruption. Band: rate of interruptions between "
             "published runs, and the site's range of power. Operations grow in proportion to the days. Site power: "
-            f"total facility, read as planning power. {fact_words(c, table)}",
+            "total facility, read as planning power. Fleet and planning power are those of this run. "
+            f"{fact_words(c, table)}",
             short="largest_runs",
         )
     )
@@ -230,7 +231,8 @@ def _accuracy_words(accuracy: pd.DataFrame) -> str:
         rows = accuracy[(accuracy["group"] == group) & (accuracy["left_out"] == left)]
         for r in records(rows):
             said.append(
-                f"{name} {plain(r.mape, 2)} % mean error over {r.rows} runs ({plain(r.coverage, 2)} % in the band)"
+                f"{name} {percent(r.mape / 100)} mean error over {r.rows} runs ({percent(r.coverage / 100)} in the "
+                "band)"
             )
     return (
         "Accuracy of step times on runs left out of the fit (pairs of model and accelerator): " + "; ".join(said) + "."
