@@ -178,7 +178,8 @@ def _limits_of_draws(sample: Sample) -> str:
     return (
         "A share of draws is no chance in the world: the draws move the inputs over their stated ranges and leave out "
         "what no input holds (new products, other plans of buyers, errors of the model itself). In every draw the "
-        f"whole horizon is planned with foresight of its own inputs.{failed}"
+        f"whole horizon is planned with foresight of its own inputs.{failed} Stored sample: "
+        f"{sample.scenario}-draws-{sample.hash[:12]}."
     )
 
 

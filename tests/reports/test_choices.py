@@ -161,6 +161,7 @@ def test_section_of_draws_says_of_draws_and_matches_the_sample(small: Run, drawn
     held = open_draws(drawn, c)
     section = draws_section(c, held)
     assert "of draws" in section.paragraphs[0] and "probab" not in " ".join(section.paragraphs)
+    assert drawn.name in section.paragraphs[1]
     median = float(np.median(held.column(f"energised:*@{c.periods[-1]}")))
     assert section.tables[0].rows[-1][3].value == pytest.approx(median, rel=1e-12)
     assert all(len(f.headline.split()) <= 10 and f.alt for f in section.figures)
