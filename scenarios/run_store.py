@@ -129,13 +129,16 @@ def check_complete(folder: Path) -> dict[str, Any]:
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as exc:
         raise RunFolderError(f"{path} is broken ({exc}): run the scenario again") from exc
     files = manifest.get("files") if isinstance(manifest, dict) else None
-    if not isinstance(files, dict) or not files or "run" not in manifest:
+    if not isinstance(files, dict) or not files or not {"run", "hash", "scenario"} & manifest.keys():
         raise RunFolderError(f"{path} is broken (it lists no files of a run): run the scenario again")
     for name, size in files.items():
         held = folder / name
         if not held.is_file() or held.stat().st_size != size:
             raise RunFolderError(f"{folder} is not whole: {name} is missing or cut off; run the scenario again")
-    for name, digest in manifest.get("sha256", {}).items():
+    digests = manifest.get("sha256", {})  # runs of earlier versions have none
+    if digests and (not isinstance(digests, dict) or digests.keys() != files.keys()):
+        raise RunFolderError(f"{path} is broken (files and digests differ): run the scenario again")
+    for name, digest in dict(digests).items():
         if file_digest(folder / name) != digest:
             raise RunFolderError(f"{folder} is not whole: {name} was changed after the run; run the scenario again")
     return manifest

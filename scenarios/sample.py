@@ -221,22 +221,26 @@ def sample(
         if (done := find_complete(Path(out), name)) is not None:  # another process has just finished it
             store.close()
             return open_sample(done)
-    values, controls = np.full((draws, len(worker.names)), np.nan), np.full(draws, np.nan)
-    failed: dict[int, str] = {}
-    todo = []
-    for chunk in _chunks(ranks, draws):
-        held = store.load(chunk) if store else None
-        if held is None:
-            todo.append(chunk)
-        else:
-            _place(held, values, controls, failed)
-    if todo:
-        _evaluate(worker, workers, todo, store, (values, controls, failed), progress, draws, cluster)
-    mean, error = _control_mean(worker, resolved, chosen, seed, control) if control else (None, 0.0)
-    result = Sample(loaded.name, digest, list(worker.names), values, ranks, controls, failed, mean, error)
-    if store is not None:
-        result.folder = store.finish(result, options)
-    return result
+    try:
+        values, controls = np.full((draws, len(worker.names)), np.nan), np.full(draws, np.nan)
+        failed: dict[int, str] = {}
+        todo = []
+        for chunk in _chunks(ranks, draws):
+            held = store.load(chunk) if store else None
+            if held is None:
+                todo.append(chunk)
+            else:
+                _place(held, values, controls, failed)
+        if todo:
+            _evaluate(worker, workers, todo, store, (values, controls, failed), progress, draws, cluster)
+        mean, error = _control_mean(worker, resolved, chosen, seed, control) if control else (None, 0.0)
+        result = Sample(loaded.name, digest, list(worker.names), values, ranks, controls, failed, mean, error)
+        if store is not None:
+            result.folder = store.finish(result, options)
+        return result
+    finally:
+        if store is not None:
+            store.close()
 
 
 def _chunks(ranks: dict[str, Array], draws: int) -> Iterator[Chunk]:
@@ -385,11 +389,12 @@ class _Store:
         with contextlib.suppress(FileNotFoundError):
             shutil.rmtree(final)
         self.part.rename(final)
-        self.close()
         return final
 
     def close(self) -> None:
-        """Let the next process in."""
+        """Let the next process in; a second call does nothing."""
+        if self._held.closed:
+            return
         with contextlib.suppress(OSError):
             self.part.rmdir()  # only where nothing was written
         self._lock.unlink(missing_ok=True)
