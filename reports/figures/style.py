@@ -54,7 +54,7 @@ class Drawn(str):
 
     figure: Any = None
 
-    def png(self, style: str = "light", dots_per_inch: int = 200) -> bytes:
+    def png(self, style: str = "light", dots_per_inch: int = 150) -> bytes:
         """The drawing as PNG on white, or in the dark style."""
         import matplotlib as mpl
         import numpy as np

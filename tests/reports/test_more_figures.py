@@ -17,7 +17,7 @@ from reports.figures.front_measured import front_measured
 from reports.figures.graph import stage_graph
 from reports.figures.roofline import roofline
 from reports.figures.sankey import FlowBalanceError, check_balance, supply_sankey
-from reports.figures.style import Drawn, FigureCard, dark_colour
+from reports.figures.style import STAGE_COLOURS, Drawn, FigureCard, dark_colour
 from reports.figures.yield_power_map import binding_map
 from scenarios.engine_points import measured_front, operator_points
 from scenarios.runner import run
@@ -306,3 +306,34 @@ def test_dark_text_keeps_its_contrast(flows: pd.DataFrame) -> None:
     assert card.dark_svg.startswith("<svg fill=") and "#ffffff" not in re.sub(
         r'fill="#ffffff"', "", card.dark_svg, count=1
     )
+
+
+def test_stage_colours_stay_apart_under_colour_vision_deficiency() -> None:
+    """Full deuteranopia and protanopia after Machado and others (2009), distances in CIE Lab."""
+    simulated = {
+        "deuteranopia": [
+            [0.367322, 0.860646, -0.227968],
+            [0.280085, 0.672501, 0.047413],
+            [-0.01182, 0.04294, 0.968881],
+        ],
+        "protanopia": [
+            [0.152286, 1.052583, -0.204868],
+            [0.114503, 0.786281, 0.099216],
+            [-0.003882, -0.048116, 1.051998],
+        ],
+    }
+    to_xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+
+    def lab(linear: np.ndarray) -> np.ndarray:
+        x = to_xyz @ np.clip(linear, 0, 1) / np.array([0.9505, 1.0, 1.089])
+        f = np.where(x > 0.008856, np.cbrt(x), 7.787 * x + 16 / 116)
+        return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+    def linear(colour: str) -> np.ndarray:
+        parts = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+        return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+
+    for matrix in simulated.values():
+        seen = [lab(np.array(matrix) @ linear(c)) for c in STAGE_COLOURS.values()]
+        nearest = min(float(np.linalg.norm(a - b)) for k, a in enumerate(seen) for b in seen[k + 1 :])
+        assert nearest > 15
