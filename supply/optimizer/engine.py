@@ -42,7 +42,7 @@ class Engine:
         self.highs.setOptionValue("simplex_scale_strategy", 4)  # measured: up to 1.7 times fewer warm iterations
         self.whole = False
         self._lp = self._frame()
-        self._pass()
+        self.pass_anew()
 
     def _numbers(self, theta: Array) -> tuple[Array, Array, Array]:
         m = self.matrix
@@ -60,7 +60,8 @@ class Engine:
         lp.sense_ = ObjSense.kMaximize
         return lp
 
-    def _pass(self) -> None:
+    def pass_anew(self) -> None:
+        """Hand the current arrays over as a new model: what was solved before is forgotten."""
         lp = self._lp
         lp.col_cost_, lp.col_lower_, lp.col_upper_ = self.cost, self.col_lower, self.col_upper
         lp.row_lower_, lp.row_upper_, lp.a_matrix_.value_ = self.row_lower, self.row_upper, self.data
@@ -74,14 +75,14 @@ class Engine:
     def edit(self, theta: Array) -> None:
         """Write the numbers that differ from the current ones.
 
-        The basis is kept, unless `whole` is set: then the model is passed anew where its matrix changed, which is
-        faster from about 500 entries on, and leaves nothing of what was solved before.
+        The basis is kept, unless `whole` is set: then the model is passed anew, which is faster from about 500 entries
+        on, and leaves nothing of the solve before (its factors would change the pivots of a draw with the same matrix).
         """
         data, rhs, cost = self._numbers(theta)
-        if self.whole and not np.array_equal(data, self.data):
+        if self.whole:
             self.data, self.rhs, self.cost = data, rhs, cost
             self.row_lower, self.row_upper = self._row_bounds(rhs)
-            self._pass()
+            self.pass_anew()
             return
         changed = np.flatnonzero(data != self.data)
         if len(changed):

@@ -10,11 +10,12 @@ from scipy import stats
 
 import scenarios.sample as sample_module
 from scenarios.errors import ScenarioError
+from scenarios.evaluators import Chunk
 from scenarios.load import load_scenario
 from scenarios.resolve import resolve
 from scenarios.sample import Sample, open_sample, sample
 from scenarios.sampling import correlated, factors, rank_matrix, ranks_by_driver
-from scenarios.study import list_outputs
+from scenarios.study import list_outputs, prepare
 
 CHAIN = Path(__file__).parent / "cases" / "chain.yaml"
 
@@ -205,3 +206,12 @@ def test_the_fast_reader_agrees_with_the_tables_of_a_run() -> None:
         assert value == pytest.approx(
             read_output(results, name), rel=1e-6, abs=scale.get(name.split(":")[0], 1e-3) * 1e-6 + 1e-3
         ), name
+
+
+def test_a_draw_does_not_depend_on_the_draw_before() -> None:
+    """Solved again right after itself, and after another draw: the same bits."""
+    resolved, _, worker = prepare("small")
+    ranks = ranks_by_driver(resolved, factors(resolved), 24)
+    forward = worker.evaluate(Chunk(0, 0, ranks, size=24)).values
+    backward = worker.evaluate(Chunk(0, 0, {d: r[::-1].copy() for d, r in ranks.items()}, size=24)).values
+    assert np.array_equal(forward, backward[::-1])
