@@ -99,7 +99,8 @@ def _sheets(path: Path) -> tuple[list[str], list[_Row]]:
 
     try:
         _refuse_giants(path)
-        book = load_workbook(path, read_only=True, data_only=True)
+        content = io.BytesIO(path.read_bytes())  # openpyxl leaves a file open when it fails
+        book = load_workbook(content, read_only=True, data_only=True)
     except (FileNotFoundError, PermissionError, IsADirectoryError, WorkbookError):
         raise
     except (BadZipFile, InvalidFileException, KeyError, EOFError, SyntaxError, ValueError, TypeError) as exc:
