@@ -10,7 +10,7 @@ from econ.energy_cost import grid_carbon_kg_per_kwh
 from econ.owner_cost import OwnerInputs, econ_sku, owner_inputs
 from supply.facts import catalog
 from supply.manufacturing.carbon import footprint
-from supply.manufacturing.products import products
+from supply.manufacturing.products import all_products
 
 __all__ = ["carbon_per_sold_hour", "embodied_carbon_kg"]
 
@@ -28,14 +28,14 @@ def embodied_carbon_kg(sku: str, on: date) -> tuple[float, tuple[str, ...]]:
     """
     name = econ_sku(sku)
     package = _PACKAGES.get(name, name)
-    if package in products():
+    if package in all_products():
         found = footprint(package, on)
         return float(found.carbon_kg.total), found.trace
     if name == "a100":
         fact = catalog()["nvidia_a100_embodied_carbon_2023"]
         return fact.number, (fact.id,)
     raise ValueError(
-        f"no package or fact gives the embodied carbon of {sku!r}: known are a100, {', '.join(products())}"
+        f"no package or fact gives the embodied carbon of {sku!r}: known are a100, {', '.join(all_products())}"
     )
 
 

@@ -21,7 +21,15 @@ from supply.manufacturing.packages import (
     packages_per_wafer,
     stitches,
 )
-from supply.manufacturing.products import SKUS, Product, ProductDie, die_bins, product, products, stack_yield_by_height
+from supply.manufacturing.products import (
+    SKUS,
+    Product,
+    ProductDie,
+    all_products,
+    die_bins,
+    product,
+    stack_yield_by_height,
+)
 from supply.manufacturing.published import component_shares, cost_against_published
 from supply.manufacturing.redundancy import bin_outputs, harvested_yield, parametric_yield
 from supply.manufacturing.sizing import (
@@ -71,6 +79,7 @@ __all__ = [
     "WaferMap",
     "Waterfall",
     "access_power_w",
+    "all_products",
     "bin_outputs",
     "break_even_area_mm2",
     "burn_in",
@@ -105,7 +114,6 @@ __all__ = [
     "parts_against_total",
     "place",
     "product",
-    "products",
     "set_up_cost_usd",
     "split_saving",
     "stack_cost_usd",

@@ -18,7 +18,7 @@ from supply.manufacturing.stacks import implied_bond_yield, memory_stack
 from supply.manufacturing.wafer import FIELD_MM, dies_per_shot, gross_dies
 from supply.manufacturing.yield_models import die_yield
 
-__all__ = ["SKUS", "Product", "ProductDie", "die_bins", "product", "products", "stack_yield_by_height"]
+__all__ = ["SKUS", "Product", "ProductDie", "all_products", "die_bins", "product", "stack_yield_by_height"]
 
 SKUS = tuple(SPECS)
 """Accelerators that `product` knows."""
@@ -160,7 +160,7 @@ def product(sku: str, on: date | None = None, cat: Catalog | None = None) -> Pro
     )
 
 
-def products(on: date | None = None) -> dict[str, Product]:
+def all_products(on: date | None = None) -> dict[str, Product]:
     """Every accelerator, each on its reference day or all on the day given."""
     return {sku: product(sku, on) for sku in SKUS}
 
