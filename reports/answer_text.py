@@ -112,7 +112,10 @@ def stages_in_words(leaders: list[str], periods: list[str]) -> str:
     name = stage_title(leaders[end])
     text = f"{name[0].upper()}{name[1:]} {span_words(periods[start], periods[end], periods[-1])}"
     if breaks:
-        text += f", except {listing([f'{_stage(leaders[k])} in {periods[k]}' for k in breaks])}"
+        missed: dict[str, list[str]] = {}
+        for k in breaks:
+            missed.setdefault(_stage(leaders[k]), []).append(periods[k])
+        text += f", except {listing([f'{stage} in {listing(when)}' for stage, when in missed.items()])}"
     before: dict[str, list[str]] = {}
     for stage, first, last in _runs(leaders[:start]):
         if stage:
