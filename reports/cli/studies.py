@@ -44,7 +44,12 @@ def sample_verb(scenario: str, sets: Sequence[str], out: Path | None, as_json: b
         s = done.summary(name)
         print(f"{name:44} {s['mean']:12.5g} {s['q05']:12.5g} {s['q50']:12.5g} {s['q95']:12.5g} {s['mc_error']:10.2g}")
     for period, share in found["binding_share"].items():
-        print(f"{period}: " + ", ".join(f"{r} in {100 * v:.0f} % of draws" for r, v in list(share.items())[:3]))
+        print(
+            f"{period}: "
+            + ", ".join(
+                f"{r} in {100 * v:.0f} % of draws" for r, v in sorted(share.items(), key=lambda item: -item[1])[:3]
+            )
+        )
 
 
 def _scenario_outputs(scenario: str, names: Sequence[str]) -> list[str]:
