@@ -33,12 +33,6 @@ class Reading:
 
 
 @dataclass
-class _Block:
-    names: list[str]
-    units: list[str]
-
-
-@dataclass
 class Extractor:
     """Reads volumes, prices, binding stages and costs of the reported periods; `names` says what each entry is."""
 

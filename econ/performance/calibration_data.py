@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -135,8 +135,3 @@ def kernel_measurements() -> tuple[Measurement, ...]:
                 reason = suspect_reason(row["id"], row)
                 out.append(Measurement(row["id"], name, case, case.metric, value, reason))
     return tuple(out)
-
-
-def pairs_of(measurements: Iterable[Measurement]) -> list[tuple[str, str]]:
-    """Distinct pairs in a fixed order."""
-    return sorted({m.pair for m in measurements})

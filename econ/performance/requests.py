@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-import numpy as np
-
 from econ.performance.architecture import Architecture, architecture
 from econ.performance.formats_of_parts import PartFormats, canonical_format, compute_format, part_formats
 from econ.performance.hardware import Hardware, hardware
@@ -227,9 +225,3 @@ def build_setups(requests: Sequence[Request], parameters: ParameterSet) -> Setup
         [r.load for r in requests],
         codes,
     )
-
-
-def replicas_of(accelerators: float, request: Request) -> float:
-    """Copies of the layout on a number of accelerators (at least one)."""
-    per_copy = request.load.tp * request.load.pp * request.load.dp
-    return float(np.maximum(np.floor(accelerators / per_copy), 1.0))

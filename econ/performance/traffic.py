@@ -5,12 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from econ.performance.architecture import Architecture
-
 __all__ = [
     "TrafficError",
     "cache_positions",
-    "capacity_over_traffic",
     "decode_ceiling_tokens_per_s",
     "dense_over_active",
     "macs_per_operand",
@@ -78,11 +75,6 @@ def dense_over_active(total_parameters: ArrayLike, active_parameters: ArrayLike)
     if np.any(ratio < 1):
         raise TrafficError(f"active parameters {active_parameters!r} exceed the total {total_parameters!r}")
     return ratio
-
-
-def capacity_over_traffic(model: Architecture) -> float:
-    """`dense_over_active` of an architecture at batch 1."""
-    return float(dense_over_active(model.total_parameters, model.active_parameters))
 
 
 def macs_per_operand(side: ArrayLike) -> Array:

@@ -10,7 +10,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
-from typing import Any, NoReturn, ParamSpec
+from typing import NoReturn, ParamSpec
 
 __all__ = ["CHECK_FAILED", "INFEASIBLE", "INVALID", "CheckFailedError", "UsageError", "print_json", "verb"]
 
@@ -75,8 +75,3 @@ def _message(exc: Exception) -> str:
 def _stop(message: str, code: int) -> NoReturn:
     print(message, file=sys.stderr)
     sys.exit(code)
-
-
-def as_plain(value: Any) -> Any:
-    """numpy scalars and paths as plain JSON values."""
-    return value.item() if hasattr(value, "item") else value
