@@ -12,6 +12,7 @@ from supply.network import (
     Horizon,
     Material,
     Network,
+    Objective,
     Process,
     Region,
     Resource,
