@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from reports.context import Context
 from reports.figures.style import STAGE_TITLES
+from supply.files import whole_file, whole_text
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -112,13 +113,10 @@ def _variable(row: Mapping[Hashable, Any], label: Mapping[str, str]) -> str:
 
 def run_graph(run: Run) -> nx.MultiDiGraph:
     """The stage graph of a run with its results of the as-of period: use and price of limits, starts, fleet."""
-    from reports.workbook_inputs import scenario_of
-    from scenarios.resolve import resolve
-    from supply.graph import build_graph
+    from scenarios.report_tables_source import graph_of
 
     c = Context(run)
-    resolved = run.resolved or resolve(scenario_of(run))
-    graph = build_graph(resolved.network)
+    graph = graph_of(run.table("graph_nodes"), run.table("graph_edges"))
     graph.graph.update(run=run.id, scenario=run.scenario, period=c.now)
     here = c.results[c.results["period"] == c.now]
     for prefix, quantities in (
@@ -153,13 +151,14 @@ def write_exchange(run: Run, folder: str | Path) -> Path:
             continue
         _write_csv(frames[name], target / f"{name}.csv")
     package = target / "datapackage.json"
-    package.write_text(json.dumps(_package(run, target, frames), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    with whole_text(package) as stream:
+        stream.write(json.dumps(_package(run, target, frames), indent=1, ensure_ascii=False) + "\n")
     return package
 
 
 def _write_csv(frame: pd.DataFrame, path: Path) -> None:
     """UTF-8 with a header; numbers with every digit, texts that look like formulas quoted by an apostrophe."""
-    with path.open("w", encoding="utf-8", newline="") as stream:
+    with whole_text(path) as stream:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(frame.columns)
         for row in frame.itertuples(index=False):
@@ -181,7 +180,7 @@ def _write_iamc_xlsx(run: Run, table: pd.DataFrame, path: Path) -> None:
     import xlsxwriter
 
     quiet = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
-    with xlsxwriter.Workbook(str(path), quiet) as book:
+    with whole_file(path) as working, xlsxwriter.Workbook(str(working), quiet) as book:
         data = book.add_worksheet("data")
         _sheet(data, list(table.columns), table.itertuples(index=False))
         data.set_column(3, 3, 60)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reports.context import Context
+from supply.files import whole_file
 
 if TYPE_CHECKING:
     from reports.market_report import Report
@@ -55,18 +56,13 @@ def write_workbook(run: Run, path: str | Path, report: Report | None = None) -> 
     held = report or make_report([run])
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    working = target.with_name(f".{target.name}.tmp")
     properties = {
         "title": held.title,
         "subject": held.subtitle,
         "comments": f"wafer2token run {run.id}, SHA-256 {run.hash}",
     }
-    try:
-        with Book(working, properties) as book:
-            _fill(book, Context(run), held)
-        working.replace(target)
-    finally:
-        working.unlink(missing_ok=True)
+    with whole_file(target) as working, Book(working, properties) as book:
+        _fill(book, Context(run), held)
     return target
 
 

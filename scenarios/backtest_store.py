@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from scenarios.backtest import TABLES, Backtest
+from supply.files import whole_file, whole_text
 from supply.paths import data_file
 
 __all__ = ["STORED", "stored_backtest", "write_backtest"]
@@ -33,8 +34,10 @@ def write_backtest(
         frames = [getattr(b, name).assign(origin=b.origin.isoformat(), draws=b.draws, failed=b.failed) for b in done]
         tables[name] = pd.concat(frames, ignore_index=True)
     for name, table in tables.items():
-        write_table(table, place / f"backtest_{name}.parquet")
-        table.to_csv(place / f"{name}.csv", index=False, float_format="%.6g", lineterminator="\n")
+        with whole_file(place / f"backtest_{name}.parquet") as working:
+            write_table(table, working)
+        with whole_text(place / f"{name}.csv") as stream:
+            table.to_csv(stream, index=False, float_format="%.6g", lineterminator="\n")
     return place
 
 

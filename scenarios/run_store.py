@@ -1,23 +1,25 @@
 """Run folders: keyed by content, written beside and renamed into place, read back through DuckDB.
 
-A folder is a run only when its manifest is there and every file has the size that the manifest says; the manifest is
-written last
-and the folder is renamed into place as a whole, so a killed process leaves at most a `.tmp-*` folder that nobody reads.
+A folder is a run only when its manifest is whole and every file has the digest that the manifest says. The manifest is
+written last and the folder is renamed into place, so a killed process leaves at most a `.tmp-*` folder that nobody
+reads and the next writer removes.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
-import os
+import secrets
 import shutil
-import tempfile
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
+from supply.files import claim, release, sync, whole_text, working_folder
 from supply.paths import data_dir
 
 if TYPE_CHECKING:
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 __all__ = [
     "RunFolderError",
     "canonical_json",
+    "check_complete",
+    "check_file",
     "content_hash",
     "facts_digest",
     "file_digest",
@@ -34,12 +38,19 @@ __all__ = [
     "is_complete",
     "make_parent",
     "package_version",
+    "put_in_place",
     "read_table",
     "write_folder",
+    "write_manifest",
     "write_table",
 ]
 
 MANIFEST = "manifest.json"
+#: Key of the manifest that holds the digest over all other keys.
+SEAL = "manifest_sha256"
+#: Seconds to wait for another process that removes a harmed folder of the same name.
+PATIENCE_S = 10.0
+_TAKEN = (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR, errno.EACCES)
 
 
 class RunFolderError(ValueError):
@@ -84,26 +95,45 @@ def package_version() -> str:
 
 
 def write_table(frame: pd.DataFrame, path: Path) -> None:
-    """Write a table as Parquet, one thread, rows in their order."""
+    """Write a table as Parquet, one thread, rows in their order.
+
+    Raises:
+        RunFolderError: when the file cannot be written, such as on a full disk.
+    """
     import duckdb
 
-    with duckdb.connect() as connection:
-        connection.execute("SET threads = 1")
-        connection.register("frame", frame)
-        connection.execute(f"COPY (SELECT * FROM frame) TO '{_quoted(path)}' (FORMAT parquet, COMPRESSION zstd)")
+    try:
+        with duckdb.connect() as connection:
+            connection.execute("SET threads = 1")
+            connection.register("frame", frame)
+            how = "FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false"
+            connection.execute(f"COPY (SELECT * FROM frame) TO {_quoted(path)} ({how})")
+    except (duckdb.IOException, duckdb.FatalException) as exc:
+        reason = str(exc).strip().splitlines()[0]
+        raise RunFolderError(f"{path} cannot be written ({reason}): free space there, or give another folder") from exc
 
 
-def read_table(path: Path | str) -> pd.DataFrame:
-    """Read a Parquet file, or several by a pattern, as a pandas table in file and row order."""
+def read_table(paths: Path | str | Sequence[Path]) -> pd.DataFrame:
+    """Read a Parquet file, or several in their order, as a pandas table in row order.
+
+    Raises:
+        RunFolderError: when a file is no Parquet file or is cut off.
+    """
     import duckdb
 
-    with duckdb.connect() as connection:
-        frame: pd.DataFrame = connection.execute(f"SELECT * FROM read_parquet('{_quoted(path)}')").df()
+    given = [paths] if isinstance(paths, Path | str) else paths
+    try:
+        with duckdb.connect() as connection:
+            listed = ", ".join(_quoted(path) for path in given)
+            frame: pd.DataFrame = connection.execute(f"SELECT * FROM read_parquet([{listed}])").df()
+    except duckdb.Error as exc:
+        reason = str(exc).strip().splitlines()[0]
+        raise RunFolderError(f"{given[0]} cannot be read ({reason}): run the scenario again") from exc
     return frame
 
 
 def _quoted(path: Path | str) -> str:
-    return str(path).replace("'", "''")
+    return "'" + str(path).replace("'", "''") + "'"
 
 
 def is_complete(folder: Path) -> bool:
@@ -119,29 +149,48 @@ def check_complete(folder: Path) -> dict[str, Any]:
     """The manifest of a whole run.
 
     Raises:
-        RunFolderError: no manifest, a broken one, or a file that is missing, of another size or changed.
+        RunFolderError: no manifest, a broken one, or a file that is missing, a link, of another size or changed.
     """
     path = folder / MANIFEST
-    if not path.is_file():
+    if path.is_symlink() or not path.is_file():
         raise RunFolderError(f"{folder} is not a run: it has no {MANIFEST}; give the folder that `run --out` printed")
     try:
         manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as exc:
+    except (ValueError, RecursionError) as exc:
         raise RunFolderError(f"{path} is broken ({exc}): run the scenario again") from exc
     files = manifest.get("files") if isinstance(manifest, dict) else None
     if not isinstance(files, dict) or not files or not {"run", "hash", "scenario"} & manifest.keys():
         raise RunFolderError(f"{path} is broken (it lists no files of a run): run the scenario again")
-    for name, size in files.items():
-        held = folder / name
-        if not held.is_file() or held.stat().st_size != size:
-            raise RunFolderError(f"{folder} is not whole: {name} is missing or cut off; run the scenario again")
-    digests = manifest.get("sha256", {})  # runs of earlier versions have none
-    if digests and (not isinstance(digests, dict) or digests.keys() != files.keys()):
+    digests = manifest.get("sha256")
+    if not isinstance(digests, dict) or digests.keys() != files.keys():
         raise RunFolderError(f"{path} is broken (files and digests differ): run the scenario again")
-    for name, digest in dict(digests).items():
-        if file_digest(folder / name) != digest:
-            raise RunFolderError(f"{folder} is not whole: {name} was changed after the run; run the scenario again")
+    if manifest.get(SEAL) != _seal(manifest):
+        raise RunFolderError(f"{path} is broken (it was changed after the run): run the scenario again")
+    for name in files:
+        check_file(folder, manifest, name)
     return manifest
+
+
+def _seal(manifest: Mapping[str, Any]) -> str:
+    """Digest over all of a manifest but the digest itself, as it is read back."""
+    rest = {key: value for key, value in manifest.items() if key != SEAL}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode("utf-8")).hexdigest()
+
+
+def check_file(folder: Path, manifest: Mapping[str, Any], name: str) -> Path:
+    """The path of a file of a run, compared with its size and digest in the manifest.
+
+    Raises:
+        RunFolderError: it is missing, no plain file in the folder, or changed.
+    """
+    held = folder / name
+    if held.parent != folder or held.is_symlink() or (held.exists() and not held.is_file()):
+        raise RunFolderError(f"{folder} is not whole: {name} is no plain file in it; run the scenario again")
+    if not held.is_file() or held.stat().st_size != manifest["files"][name]:
+        raise RunFolderError(f"{folder} is not whole: {name} is missing or cut off; run the scenario again")
+    if file_digest(held) != manifest["sha256"][name]:
+        raise RunFolderError(f"{folder} is not whole: {name} was changed after the run; run the scenario again")
+    return held
 
 
 def file_digest(path: Path) -> str:
@@ -157,18 +206,54 @@ def find_complete(parent: Path, name: str) -> Path | None:
         RunFolderError: when something else has that name: it is not ours to remove.
     """
     folder = parent / name
-    if not folder.exists():
+    if not folder.exists() and not folder.is_symlink():
         return None
     if is_complete(folder):
         return folder
-    if not folder.is_dir() or folder.is_symlink() or not all(_ours(path) for path in folder.iterdir()):
+    try:
+        ours = folder.is_dir() and not folder.is_symlink() and all(_ours(path) for path in folder.iterdir())
+    except FileNotFoundError:  # another process has just removed it
+        return None
+    if not ours:
         raise RunFolderError(f"{folder} is in the way and is no run: move it, or give another --out")
-    shutil.rmtree(folder, ignore_errors=True)  # another process may be removing it too
+    _remove_harmed(folder)
     return None
+
+
+def _remove_harmed(folder: Path) -> None:
+    """Remove a harmed run under a lock on it, so that a whole one that another process puts there is never taken."""
+    try:
+        handle = claim(folder)
+    except OSError:  # another process is removing it
+        return
+    try:
+        try:
+            folder.rmdir()  # an empty folder may be replaced by a whole run at any time, one with files may not
+        except OSError:
+            if not is_complete(folder):
+                aside = folder.with_name(f".tmp-{secrets.token_hex(6)}")
+                folder.rename(aside)
+                shutil.rmtree(aside, ignore_errors=True)
+    finally:
+        release(handle)
 
 
 def _ours(path: Path) -> bool:
     return path.suffix == ".parquet" or path.name in {MANIFEST, "answer.json", "scenario.yaml"}
+
+
+def write_manifest(folder: Path, manifest: Mapping[str, Any], files: Iterable[Path]) -> None:
+    """Write the manifest of a folder of files, with their sizes and digests and the digest of all of it."""
+    paths = sorted(files)
+    content = {
+        **manifest,
+        "files": {path.name: path.stat().st_size for path in paths},
+        "sha256": {path.name: file_digest(path) for path in paths},
+    }
+    content = json.loads(json.dumps(content, ensure_ascii=False, default=str))
+    text = json.dumps({**content, SEAL: _seal(content)}, indent=1, ensure_ascii=False)
+    with whole_text(folder / MANIFEST) as handle:
+        handle.write(text + "\n")
 
 
 def write_folder(parent: Path, name: str, manifest: Mapping[str, Any], fill: Callable[[Path], None]) -> Path:
@@ -177,26 +262,34 @@ def write_folder(parent: Path, name: str, manifest: Mapping[str, Any], fill: Cal
     Returns the final folder; when another process finished the same run first, theirs.
     """
     make_parent(parent)
-    working = Path(tempfile.mkdtemp(prefix=".tmp-", dir=parent))
-    working.chmod(0o755)
-    final = parent / name
-    try:
+    with working_folder(parent, _ours) as working:
         fill(working)
-        files = {p.relative_to(working).as_posix(): p.stat().st_size for p in sorted(working.rglob("*")) if p.is_file()}
-        digests = {held: file_digest(working / held) for held in files}
-        text = json.dumps({**manifest, "files": files, "sha256": digests}, indent=1, ensure_ascii=False, default=str)
-        (working / MANIFEST).write_text(text + "\n", encoding="utf-8")
-        for path in working.rglob("*"):
-            if path.is_file():
-                _sync(path)
+        paths = list(working.iterdir())
+        for path in paths:
+            sync(path)
+        write_manifest(working, manifest, paths)
+        put_in_place(working, parent, name)
+    return parent / name
+
+
+def put_in_place(working: Path, parent: Path, name: str) -> None:
+    """Rename a filled folder to its name; keep the one that is there when it is whole.
+
+    Raises:
+        RunFolderError: when something else has the name.
+    """
+    end = time.monotonic() + PATIENCE_S
+    while True:
         try:
-            working.rename(final)
-        except OSError:
-            if find_complete(parent, name) is None:
-                working.rename(final)
-    finally:
-        shutil.rmtree(working, ignore_errors=True)
-    return final
+            working.rename(parent / name)
+            break
+        except OSError as exc:
+            if exc.errno not in _TAKEN or time.monotonic() > end:
+                raise
+            if find_complete(parent, name) is not None:
+                return
+            time.sleep(0.02)  # another process may be removing a harmed one
+    sync(parent)
 
 
 def make_parent(parent: Path) -> None:
@@ -211,30 +304,21 @@ def make_parent(parent: Path) -> None:
         raise RunFolderError(f"--out {parent}: a file stands there; give a folder") from exc
 
 
-def hold(path: Path, waiting: Callable[[], None]) -> IO[str]:
-    """Open a lock file and lock it for this process; waits for another that holds it. A killed process lets it go.
+def hold(path: Path, waiting: Callable[[], None]) -> int | None:
+    """Make a lock file and lock it for this process; waits for another that holds it. A killed process lets it go.
 
-    Where the system has no such locks (Windows) the file is only opened.
+    None where there are no such locks. `release` lets it go.
     """
     make_parent(path.parent)
-    handle = path.open("a", encoding="utf-8")
-    try:
-        import fcntl
-    except ImportError:
-        return handle
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        waiting()
-        fcntl.flock(handle, fcntl.LOCK_EX)
-    except OSError:  # a file system without locks
-        pass
-    return handle
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    told = False
+    while True:
+        path.touch()
+        try:
+            return claim(path)
+        except FileNotFoundError:  # the one before removed it
+            continue
+        except BlockingIOError:
+            if not told:
+                waiting()
+            told = True
+            time.sleep(0.05)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scenarios.run_store import RunFolderError, check_complete, read_table
+from scenarios.run_store import RunFolderError, check_complete, check_file, read_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,11 +68,17 @@ class Run:
         return str(self.answer["status"])
 
     def table(self, name: str) -> pd.DataFrame:
-        """`results`, `inputs`, `checks` or a table of `scenarios.report_tables`; KeyError where the run has none."""
+        """`results`, `inputs`, `checks` or a table of `scenarios.report_tables`.
+
+        Raises:
+            KeyError: the run has no such table. RunFolderError: its file was changed since the run was opened.
+        """
         if name not in self.tables:
-            if self.folder is None or not (self.folder / f"{name}.parquet").is_file():
-                raise KeyError(f"the run has no table {name!r}; it has {', '.join(sorted(self.tables))}")
-            self.tables[name] = read_table(self.folder / f"{name}.parquet")
+            file, held = f"{name}.parquet", self.manifest.get("files", {})
+            if self.folder is None or file not in held:
+                there = sorted({*self.tables, *(f.removesuffix(".parquet") for f in held if f.endswith(".parquet"))})
+                raise KeyError(f"the run has no table {name!r}; it has {', '.join(there)}")
+            self.tables[name] = read_table(check_file(self.folder, self.manifest, file))
         return self.tables[name]
 
     @property

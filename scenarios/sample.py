@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
@@ -21,10 +20,21 @@ import numpy as np
 from scenarios.evaluators import Chunk, ChunkResult, DrawEvaluator, InProcess, Processes, Worker
 from scenarios.load import Scenario, load_scenario
 from scenarios.nodes import Array
-from scenarios.run_store import check_complete, file_digest, find_complete, hold, read_table, write_table
+from scenarios.run_store import (
+    RunFolderError,
+    check_complete,
+    file_digest,
+    find_complete,
+    hold,
+    put_in_place,
+    read_table,
+    write_manifest,
+    write_table,
+)
 from scenarios.runner import run_hash
 from scenarios.sampling import Factor, factors, ranks_by_driver
 from scenarios.study import prepare
+from supply.files import release, sweep, sync
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -208,6 +218,7 @@ def sample(
     digest = run_hash(loaded, {"sample": options, "chunk": CHUNK})
     name = f"{loaded.name}-draws-{digest[:12]}"
     if out is not None and (done := find_complete(Path(out), name)) is not None:
+        sweep(done.parent, f".part-{name}.lock")  # of a process killed at its last step
         return open_sample(done)
     resolved, _, worker = prepare(loaded, outputs=outputs)
     chosen = factors(resolved, inputs)
@@ -320,6 +331,7 @@ def _frame(names: Sequence[str], values: Array, ranks: dict[str, Array], control
 class _Store:
     """The growing folder of one sample: a file a chunk, each renamed into place when it is whole.
 
+    The name of a chunk's file ends in the digest of its content, so that one harmed between two calls is found.
     One process at a time writes it: a second waits for the first and then reads what it made.
     """
 
@@ -330,46 +342,53 @@ class _Store:
         say = progress or (lambda text: None)
         self._lock = parent / f".part-{name}.lock"
         self._held = hold(self._lock, lambda: say("another process makes this sample: waiting for it"))
+        self._open = True
         self.part = parent / f".part-{name}"
         self.part.mkdir(parents=True, exist_ok=True)
+        self._chunks: dict[int, Path] = {}
         for stale in self.part.glob("*.tmp"):
             stale.unlink()
 
-    def _path(self, index: int) -> Path:
-        return self.part / f"chunk-{index:06d}.parquet"
-
     def save(self, result: ChunkResult, chunk: Chunk) -> None:
         """Write a chunk whole: to a temporary file, then renamed."""
-        path = self._path(result.index)
-        temporary = path.with_suffix(f".{os.getpid()}.tmp")
+        temporary = self.part / f"chunk-{result.index:06d}.{os.getpid()}.tmp"
         frame = _frame(self.names, result.values, dict(chunk.ranks), result.control, result.first)
         frame = frame.assign(failed=[result.failed.get(result.first + k, "") for k in range(len(result.values))])
-        write_table(frame, temporary)
-        temporary.replace(path)
+        try:
+            write_table(frame, temporary)
+            sync(temporary)
+            path = self.part / f"chunk-{result.index:06d}-{file_digest(temporary)[:16]}.parquet"
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+        self._chunks[result.index] = path
 
     def load(self, chunk: Chunk) -> ChunkResult | None:
-        """A chunk that an earlier call finished; an unreadable one counts as missing."""
-        path = self._path(chunk.index)
-        if not path.is_file():
+        """A chunk that an earlier call finished; a harmed one is removed and counts as missing."""
+        for path in self.part.glob(f"chunk-{chunk.index:06d}-*.parquet"):
+            frame = self._read(path, chunk)
+            if frame is not None:
+                self._chunks[chunk.index] = path
+                failed = {int(d): str(f) for d, f in zip(frame["draw"], frame["failed"], strict=True) if f}
+                values, control = frame[self.names].to_numpy(dtype=float), frame["control"].to_numpy(dtype=float)
+                return ChunkResult(chunk.index, chunk.first, values, control, failed)
+            path.unlink()
+        return None
+
+    def _read(self, path: Path, chunk: Chunk) -> pd.DataFrame | None:
+        if path.stem.rpartition("-")[2] != file_digest(path)[:16]:
             return None
         try:
             frame = read_table(path)
-        except Exception:  # DuckDB raises several types on a cut-off file
-            path.unlink()
+        except RunFolderError:
             return None
-        if len(frame) != chunk.size or any(n not in frame for n in self.names):
-            path.unlink()
-            return None
-        failed = {int(d): str(f) for d, f in zip(frame["draw"], frame["failed"], strict=True) if f}
-        values = frame[self.names].to_numpy(dtype=float)
-        return ChunkResult(chunk.index, chunk.first, values, frame["control"].to_numpy(dtype=float), failed)
+        return frame if len(frame) == chunk.size and not set(self.names) - set(frame) else None
 
     def finish(self, result: Sample, options: dict[str, Any]) -> Path:
         """Write the manifest and rename the folder into place."""
-        import json
-
-        chunks = sorted(self.part.glob("chunk-*.parquet"))
-        files = {p.name: p.stat().st_size for p in chunks}
+        chunks = set(self._chunks.values())
+        for path in set(self.part.iterdir()) - chunks:
+            path.unlink()
         manifest = {
             "run": self.name,
             "scenario": result.scenario,
@@ -379,26 +398,20 @@ class _Store:
             "drivers": self.drivers,
             "control_mean": result.control_mean,
             "control_error": result.control_error,
-            "files": files,
-            "sha256": {p.name: file_digest(p) for p in chunks},
         }
-        temporary = self.part / "manifest.json.tmp"
-        temporary.write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
-        temporary.replace(self.part / "manifest.json")
-        final = self.parent / self.name
-        with contextlib.suppress(FileNotFoundError):
-            shutil.rmtree(final)
-        self.part.rename(final)
-        return final
+        write_manifest(self.part, manifest, chunks)
+        put_in_place(self.part, self.parent, self.name)
+        return self.parent / self.name
 
     def close(self) -> None:
         """Let the next process in; a second call does nothing."""
-        if self._held.closed:
+        if not self._open:
             return
+        self._open = False
         with contextlib.suppress(OSError):
             self.part.rmdir()  # only where nothing was written
         self._lock.unlink(missing_ok=True)
-        self._held.close()
+        release(self._held)
 
 
 def open_sample(folder: str | Path) -> Sample:
@@ -409,7 +422,9 @@ def open_sample(folder: str | Path) -> Sample:
     """
     place = Path(folder)
     manifest = check_complete(place)
-    frame = read_table(place / "chunk-*.parquet").sort_values("draw")
+    if "drivers" not in manifest:
+        raise RunFolderError(f"{place} holds no draws: give the folder that `sample --out` made")
+    frame = read_table([place / name for name in sorted(manifest["files"])]).sort_values("draw")
     names, drivers = manifest["names"], manifest["drivers"]
     failed = {int(d): str(f) for d, f in zip(frame["draw"], frame["failed"], strict=True) if f}
     return Sample(

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from scenarios.schema import json_schema
+from supply.files import whole_text
 
 __all__ = ["new_project"]
 
@@ -41,13 +42,22 @@ def new_project(folder: str | Path) -> list[Path]:
         FileExistsError: when the folder holds anything already.
     """
     place = Path(folder)
-    if place.exists() and any(place.iterdir()):
+    texts = {
+        "scenario.schema.json": json.dumps(json_schema(), indent=1) + "\n",
+        "README.md": READ,
+        "scenario.yaml": SCENARIO,
+    }
+    if place.exists() and not _begun(place, texts):
         raise FileExistsError(f"{place} is not empty: give a new folder, so that nothing of yours is overwritten")
     place.mkdir(parents=True, exist_ok=True)
-    schema = json.dumps(json_schema(), indent=1) + "\n"
-    made = []
-    for name, text in (("scenario.yaml", SCENARIO), ("scenario.schema.json", schema), ("README.md", READ)):
-        path = place / name
-        path.write_text(text, encoding="utf-8")
-        made.append(path)
-    return made
+    for name, text in texts.items():
+        with whole_text(place / name) as stream:
+            stream.write(text)
+    return [place / name for name in ("scenario.yaml", "scenario.schema.json", "README.md")]
+
+
+def _begun(place: Path, texts: dict[str, str]) -> bool:
+    """Whether a folder is empty, or holds no more than what a call that was stopped half-way wrote."""
+    found = [path for path in place.iterdir() if not (path.name.startswith(".") and path.suffix == ".tmp")]
+    names = {path.name for path in found}
+    return names < texts.keys() and all(path.read_text(encoding="utf-8") == texts[path.name] for path in found)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import json
 import os
@@ -15,6 +16,8 @@ from typing import NoReturn, ParamSpec
 __all__ = ["CHECK_FAILED", "INFEASIBLE", "INVALID", "CheckFailedError", "UsageError", "print_json", "verb"]
 
 USAGE, INVALID, INFEASIBLE, CHECK_FAILED, INTERRUPTED = 2, 3, 4, 5, 130
+_FULL, _CLOSED = "free space there, or give another path", "give a path that you may write to"
+_REMEDY = {errno.ENOSPC: _FULL, errno.EDQUOT: _FULL, errno.EFBIG: _FULL, errno.EROFS: _CLOSED, errno.EACCES: _CLOSED}
 P = ParamSpec("P")
 
 
@@ -65,8 +68,9 @@ def _code(exc: Exception) -> int:
 
 def _message(exc: Exception) -> str:
     text = str(exc) or type(exc).__name__
-    if isinstance(exc, OSError) and exc.strerror and exc.filename is not None:
-        text = f"{exc.filename}: {exc.strerror.lower()}; give another path, or free this one"
+    if isinstance(exc, OSError) and exc.strerror:
+        place = "the file system" if exc.filename is None else exc.filename
+        text = f"{place}: {exc.strerror.lower()}; {_REMEDY.get(exc.errno or 0, 'give another path, or free this one')}"
     if _code(exc) == 1:
         return f"unexpected {type(exc).__name__}: {text} (set WAFER2TOKEN_DEBUG=1 for the traceback)"
     return text

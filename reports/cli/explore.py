@@ -10,6 +10,7 @@ from typing import Any
 
 from reports.cli.exits import print_json
 from reports.cli.run import parse_sets
+from supply.files import whole_text
 
 __all__ = ["compare_all_verb", "discover_verb", "map_verb", "parse_recover", "parse_span", "resilience_verb"]
 
@@ -79,7 +80,8 @@ def resilience_verb(
     )  # fmt: skip
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
-        table.to_csv(out / "resilience.csv", index=False)
+        with whole_text(out / "resilience.csv") as stream:
+            table.to_csv(stream, index=False)
     if as_json:
         print_json({"scenario": scenario, "sites": _plain(table.to_dict("records"))})
         return
@@ -122,8 +124,9 @@ def map_verb(
     found = grid(scenario, x, y, outputs=outputs, steps=steps, span=parse_span(span), sets=parse_sets(sets))
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
-        (out / "map.json").write_text(json.dumps(_plain(found), indent=1) + "\n", encoding="utf-8")
-        (out / "map.csv").write_text(_long(found), encoding="utf-8")
+        for name, text in (("map.json", json.dumps(_plain(found), indent=1) + "\n"), ("map.csv", _long(found))):
+            with whole_text(out / name) as stream:
+                stream.write(text)
         _map_figures(found, scenario, parse_sets(sets), out)
     if as_json:
         print_json(_plain(found))
@@ -171,8 +174,9 @@ def compare_all_verb(
 
     found = compare_all(list(scenarios) or None, years=years, sku=sku, model=model, out=out, progress=_say)
     if out is not None:
-        found.to_csv(out / "compare_all.csv", index=False)
-        (out / "compare_all.md").write_text(markdown(found), encoding="utf-8")
+        for name, text in (("compare_all.csv", found.to_csv(index=False)), ("compare_all.md", markdown(found))):
+            with whole_text(out / name) as stream:
+                stream.write(text)
     if as_json:
         print_json({"scenarios": json.loads(found.to_json(orient="records"))})
     else:

@@ -10,6 +10,7 @@ from typing import Any
 
 from reports.cli.exits import print_json
 from reports.cli.run import parse_sets
+from supply.files import whole_text
 
 __all__ = ["breakeven_verb", "compare_verb", "sample_verb", "sensitivity_verb", "split_names"]
 
@@ -65,7 +66,8 @@ def sensitivity_verb(scenario: str, sets: Sequence[str], out: Path | None, as_js
     found = _finite(sensitivity(scenario, sets=parse_sets(sets), progress=_say, **options).json())
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
-        (out / f"sensitivity_{options['method']}.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        with whole_text(out / f"sensitivity_{options['method']}.json") as stream:
+            stream.write(json.dumps(found, indent=1) + "\n")
     if as_json:
         print_json(found)
         return

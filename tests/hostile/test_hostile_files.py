@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from reports import workbook_read
 from reports.workbook_read import WorkbookError, read_workbook
-from scenarios.run_store import RunFolderError, check_complete, find_complete, is_complete
+from scenarios.run_store import RunFolderError, check_complete, find_complete, is_complete, write_manifest
 from scenarios.runner import run
 from scenarios.runs import Run
 from supply.facts import FactError
@@ -100,8 +100,7 @@ def test_a_folder_of_draws_is_not_opened_as_a_run(made: Path, tmp_path: Path) ->
     copy = tmp_path / "draws"
     shutil.copytree(made, copy)
     manifest = json.loads((copy / "manifest.json").read_text(encoding="utf-8"))
-    del manifest["files"]["answer.json"], manifest["sha256"]["answer.json"]
-    (copy / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    write_manifest(copy, manifest, [p for p in copy.iterdir() if p.name not in ("manifest.json", "answer.json")])
     with pytest.raises(RunFolderError, match="no answer of a run"):
         Run.open(copy)
 
