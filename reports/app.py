@@ -1,3 +1,7 @@
+# /// script
+# [tool.marimo.display]
+# theme = "system"
+# ///
 """The interactive app: choose a scenario, move its limits, see what binds and what it costs (`wafer2token view`).
 
 A marimo notebook: a cell runs again when what it reads changes. It computes nothing itself; `reports.app_model` does.
@@ -20,7 +24,7 @@ def _():
 
 @app.cell
 def _(app_session, mo):
-    given = app_session.Given.of(mo.cli_args().to_dict(), mo.query_params().to_dict())
+    given = app_session.Given.of(app_session.SERVED or mo.cli_args().to_dict(), mo.query_params().to_dict())
     pinned, set_pinned = mo.state(None)
     started, set_started = mo.state(given.settings)
     held = app_session.Held()

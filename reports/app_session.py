@@ -31,6 +31,8 @@ __all__ = [
 ]
 
 Settings = dict[str, float]
+#: What the server was started with (`scenario` or `run`); empty in a notebook that is run by hand.
+SERVED: dict[str, str] = {}
 Setter = Callable[[Any], None]
 
 

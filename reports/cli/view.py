@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import secrets
 import signal
@@ -12,11 +13,11 @@ import sys
 import time
 from pathlib import Path
 
+from reports.app_server import HOST
 from reports.cli.exits import print_json
 
 __all__ = ["Server", "start_server", "view_verb"]
 
-HOST = "127.0.0.1"
 #: Seconds until the first page may be served on a slow machine.
 PATIENCE = 90.0
 
@@ -83,49 +84,40 @@ def start_server(target: str = "base", port: int | None = None) -> Server:
     """
     if importlib.util.find_spec("marimo") is None:
         raise ViewError("the app needs marimo: install wafer2token[app]")
-    arguments = _arguments(target)
+    shown = _shown(target)
     chosen = port or _free_port()
     token = secrets.token_urlsafe(24)
-    app = Path(__file__).parents[1] / "app.py"
-    command = [
-        *(
-            sys.executable,
-            "-m",
-            "marimo",
-            "--quiet",
-            "run",
-            str(app),
-            "--headless",
-            "--host",
-            HOST,
-            "--port",
-            str(chosen),
-        ),
-        *("--token", "--token-password-file", "-", "--no-sandbox", "--no-check", "--", *arguments),
-    ]
-    environment = {**os.environ, "MARIMO_SKIP_UPDATE_CHECK": "1", "PYTHONWARNINGS": "ignore"}
+    asked = {"port": chosen, "token": token, "shown": shown}
+    command = [sys.executable, "-W", "ignore", "-m", "reports.app_server"]
     process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment
+        command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=_environment()
     )
     assert process.stdin is not None
-    process.stdin.write(token.encode() + b"\n")
+    process.stdin.write(json.dumps(asked).encode() + b"\n")
     process.stdin.close()
     server = Server(process, chosen, token)
     _wait(server)
     return server
 
 
-def _arguments(target: str) -> list[str]:
+def _environment() -> dict[str, str]:
+    """This process's own, with this package on the path: the app runs in an empty folder."""
+    here = str(Path(__file__).resolve().parents[2])
+    path = os.pathsep.join(x for x in (here, os.environ.get("PYTHONPATH", "")) if x)
+    return {**os.environ, "PYTHONPATH": path, "PYTHONWARNINGS": "ignore"}
+
+
+def _shown(target: str) -> dict[str, str]:
     """Checked before anything starts, so that a wrong name is an error of the verb and not an empty page."""
     if Path(target).is_dir():
         from scenarios.run_store import check_complete
 
         check_complete(Path(target))
-        return ["--run", str(Path(target).resolve())]
+        return {"run": str(Path(target).resolve())}
     from scenarios.locate import find
 
     found = find(target)
-    return ["--scenario", str(found.resolve()) if Path(target).suffix in (".yaml", ".yml") else target]
+    return {"scenario": str(found.resolve()) if Path(target).suffix in (".yaml", ".yml") else target}
 
 
 def _free_port() -> int:
