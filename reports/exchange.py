@@ -113,10 +113,8 @@ def _variable(row: Mapping[Hashable, Any], label: Mapping[str, str]) -> str:
 
 def run_graph(run: Run) -> nx.MultiDiGraph:
     """The stage graph of a run with its results of the as-of period: use and price of limits, starts, fleet."""
-    from scenarios.report_tables_source import graph_of
-
     c = Context(run)
-    graph = graph_of(run.table("graph_nodes"), run.table("graph_edges"))
+    graph = _stage_graph(run)
     graph.graph.update(run=run.id, scenario=run.scenario, period=c.now)
     here = c.results[c.results["period"] == c.now]
     for prefix, quantities in (
@@ -131,6 +129,21 @@ def run_graph(run: Run) -> nx.MultiDiGraph:
             if node in graph:  # the rows of a product in several regions add up
                 graph.nodes[node][name] = graph.nodes[node].get(name, 0.0) + float(r["value"])
     return graph
+
+
+def _stage_graph(run: Run) -> nx.MultiDiGraph:
+    """The graph that the run stored; a run of an earlier version is resolved again."""
+    from scenarios.report_tables_source import graph_of
+
+    try:
+        return graph_of(run.table("graph_nodes"), run.table("graph_edges"))
+    except KeyError:
+        from scenarios.load import load_scenario
+        from scenarios.resolve import resolve
+        from supply.graph import build_graph
+
+        assert run.folder is not None
+        return build_graph(resolve(load_scenario(run.folder / "scenario.yaml", name=run.scenario)).network)
 
 
 def write_exchange(run: Run, folder: str | Path) -> Path:

@@ -6,8 +6,9 @@ rents, fleets and engine rates stand as values of the run.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from reports.workbook_formula import FIRST, Grid, Line, write_grid
 
@@ -48,6 +49,16 @@ COST_INPUTS = (
     Line("busy", "Hours computing", "share of healthy", style="input"),
     Line("hours_per_year", "Hours of a year", "hours", style="input"),
 )
+#: Name of an input in the run where the line of the grid has a shorter one.
+_STORED = {
+    "rate": "rate_per_year", "it_life": "it_life_years", "facility_life": "facility_life_years",
+    "residual_share": "it_residual_share", "delivery": "delivery_months", "construction": "construction_months",
+    "tax_life": "tax_life_years", "spares": "spares_share", "failure_rate": "failure_rate_per_year",
+    "repair": "repair_share", "insurance_share": "insurance_share_per_year",
+    "maintenance_usd": "maintenance_usd_per_year", "staff_usd": "staff_usd_per_year",
+    "electricity_price": "electricity_usd_per_kwh", "sold": "use.sold", "scheduled": "use.scheduled",
+    "healthy": "use.healthy", "busy": "use.busy",
+}  # fmt: skip
 COST_WORKINGS = (
     Line("sold_hours", "Sold hours of a year", "hours", "hours_per_year*sold", "hours x sold share"),
     Line("crf", "Yearly payment for equipment", "1/year", "PMT(rate,it_life,-1)", "annuity"),
@@ -141,51 +152,31 @@ class CostSheet:
 
 @dataclass(frozen=True)
 class Owner:
-    """A product and the inputs of its owner cost."""
+    """A product and the inputs of its owner cost now, by the names of `scenarios.report_tables_costs`."""
 
     sku: str
-    inputs: Any
+    inputs: Mapping[str, float]
 
 
 def owner_columns(c: Context) -> list[Owner]:
     """Inputs of the owner cost of the products priced now: the reference first, then those with most of the fleet.
 
-    A product whose inputs no longer give the run's cost (facts changed since) is left out; the Limits sheet says so.
+    They are those that the run stored; a run without them has no live sheets.
     """
-    from econ.chain import CostChoice, hour_cost
-    from scenarios.costing import middle_of
-
-    rows = c.quantity("owner_usd_per_gpu_hour")
-    here = rows[rows["period"] == c.now].set_index("sku")
+    table = c.table("cost_inputs")
+    if table is None:
+        return []
+    here = table[table["period"] == c.now]
+    inputs = {str(sku): dict(zip(rows["input"], rows["value"], strict=True)) for sku, rows in here.groupby("sku")}
     fleet = c.quantity("fleet")
     sizes = fleet[fleet["period"] == c.now].groupby("sku")["value"].sum().sort_values(ascending=False)
-    order = dict.fromkeys([*([c.reference_sku] if c.reference_sku else []), *sizes.index, *here.index])
-    out = []
-    for sku in [s for s in order if s in here.index][:MOST_PRODUCTS]:
-        try:
-            hour = hour_cost(CostChoice(sku, c.now, middle_of(c.now), region=str(here.loc[sku, "region"])))
-        except ValueError:
-            continue
-        run_value = float(here.loc[sku, "value"])
-        if hour.inputs is not None and abs(hour.usd - run_value) <= 1e-9 * run_value:
-            out.append(Owner(sku, hour.inputs))
-    return out
+    order = dict.fromkeys([*([c.reference_sku] if c.reference_sku else []), *sizes.index, *inputs])
+    return [Owner(sku, inputs[sku]) for sku in order if sku in inputs][:MOST_PRODUCTS]
 
 
 def _cost_values(owner: Owner) -> dict[str, float]:
     """Inputs of the cost grid, USD and years."""
-    i = owner.inputs.inputs
-    values = {
-        "it_usd": i.it_usd, "network_usd": i.network_usd, "facility_usd": i.facility_usd, "rate": i.rate_per_year,
-        "it_life": i.it_life_years, "facility_life": i.facility_life_years, "residual_share": i.it_residual_share,
-        "delivery": i.delivery_months, "construction": i.construction_months, "tax_rate": i.tax_rate,
-        "tax_life": i.tax_life_years, "spares": i.spares_share, "failure_rate": i.failure_rate_per_year,
-        "repair": i.repair_share, "insurance_share": i.insurance_share_per_year,
-        "maintenance_usd": i.maintenance_usd_per_year, "staff_usd": i.staff_usd_per_year, "busy_kw": i.busy_kw,
-        "idle_kw": i.idle_kw, "pue": i.pue, "electricity_price": i.electricity_usd_per_kwh, "sold": i.use.sold,
-        "scheduled": i.use.scheduled, "healthy": i.use.healthy, "busy": i.use.busy, "hours_per_year": i.hours_per_year,
-    }  # fmt: skip
-    return {name: float(value) for name, value in values.items()}
+    return {line.key: owner.inputs[_STORED.get(line.key, line.key)] for line in COST_INPUTS}
 
 
 def _run_values(c: Context, sku: str) -> dict[str, float]:

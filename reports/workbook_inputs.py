@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Iterable, Sequence
 from datetime import date
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from reports.context import Context
     from reports.workbook_costs import Tie
     from reports.workbook_style import Book
-    from scenarios.load import Scenario
     from scenarios.runs import Run
 
 __all__ = [
@@ -27,7 +25,6 @@ __all__ = [
     "checks_sheet",
     "inputs_sheet",
     "limits_sheet",
-    "scenario_of",
     "scenario_sheet",
     "scenario_text",
     "sources_sheet",
@@ -75,36 +72,12 @@ _UNITS = {
 }
 
 
-def scenario_of(run: Run) -> Scenario:
-    """The scenario of a run, in memory or from its folder."""
-    from scenarios.load import load_scenario
-
-    if run.resolved is not None:
-        return run.resolved.scenario
-    assert run.folder is not None
-    return load_scenario(run.folder / "scenario.yaml", name=run.scenario)
-
-
 def scenario_text(run: Run) -> str:
     """The scenario as a file: `extends` and `set` where it is a library scenario with edits, else the whole of it."""
-    from ruamel.yaml import YAML
-
-    from scenarios.load import load_scenario
-    from scenarios.locate import names
-
-    scenario = scenario_of(run)
-    if run.scenario in names():
-        parent = load_scenario(run.scenario)
-        count = len(parent.edits)
-        same = [(e.pattern, e.raw) for e in parent.edits] == [(e.pattern, e.raw) for e in scenario.edits[:count]]
-        if same and parent.data == scenario.data:
-            content: dict[str, Any] = {"extends": run.scenario}
-            if rest := scenario.edits[count:]:
-                content["set"] = [{e.pattern: e.raw} for e in rest]
-            text = io.StringIO()
-            YAML().dump(content, text)
-            return text.getvalue()
-    return _whole_text(run)
+    try:
+        return "\n".join(run.table("scenario_text")["line"]) + "\n"
+    except KeyError:
+        return _whole_text(run)
 
 
 def _whole_text(run: Run) -> str:

@@ -30,20 +30,10 @@ POWER_CHAIN = (
 
 def power_sheet(book: Book, c: Context, owners: list[Owner], results: Mapping[tuple[str, str, str], int]) -> list[Tie]:
     """Chip to planning watts by product, and the fleet's planning power as formulas over the run's fleet."""
-    from supply.facts import catalog
-
     note = "Four different watts: chip, chassis, facility, planning. The fleet block multiplies the run's fleet."
     sheet = book.sheet("Power", "Power of an accelerator and of the fleet", note, "#117733")
-    headroom = catalog()["power_headroom_inferencex_2026"].number
-    skus, columns = [], []
-    for owner in owners:
-        pue = float(owner.inputs.inputs.pue)
-        chip = _chip_w(owner)
-        if chip is None:
-            continue
-        it_w = 1000 * owner.inputs.planning_kw / (pue * (1 + headroom))
-        skus.append(owner.sku)
-        columns.append({"chip_w": chip, "it_w": it_w, "pue": pue, "headroom": headroom})
+    rated = [owner for owner in owners if "chip_w" in owner.inputs]
+    skus, columns = [owner.sku for owner in rated], [_chain_values(owner.inputs) for owner in rated]
     heads(sheet, 4, c, skus, f"One accelerator, {c.now}")
     write_grid(sheet, 5, POWER_CHAIN, columns)
     ties = _fleet_power(book, sheet, c, 5 + len(POWER_CHAIN) + 2, results)
@@ -52,16 +42,10 @@ def power_sheet(book: Book, c: Context, owners: list[Owner], results: Mapping[tu
     return ties
 
 
-def _chip_w(owner: Owner) -> float | None:
-    """Rated watts of the accelerator alone, None where no record has them."""
-    from econ.performance.hardware import hardware
-
-    for name in (owner.sku, owner.inputs.title):
-        try:
-            return float(hardware(name).tdp_w)
-        except ValueError:
-            continue
-    return None
+def _chain_values(inputs: Mapping[str, float]) -> dict[str, float]:
+    pue, headroom = inputs["pue"], inputs["headroom"]
+    it_w = 1000 * inputs["planning_kw"] / (pue * (1 + headroom))
+    return {"chip_w": inputs["chip_w"], "it_w": it_w, "pue": pue, "headroom": headroom}
 
 
 def _fleet_power(

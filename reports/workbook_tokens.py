@@ -16,14 +16,11 @@ __all__ = ["tokens_sheet"]
 
 def tokens_sheet(book: Book, c: Context, costs: CostSheet) -> list[Tie]:
     """Token classes as formulas: engine seconds x the price of an hour; the classes add up to the hour."""
-    from econ.chain import MODEL_CHOICES
-    from econ.token_cost import workload
-
     note = (
         "Seconds come from the per-token engine; the price of an hour from the Costs sheet, so that both move together."
     )
     sheet = book.sheet("Tokens", f"Cost of a million tokens, {c.now}", note, "#117733")
-    labels = {choice.name: choice for choice in MODEL_CHOICES.values()}
+    requests = _requests(c)
     rows = [
         r
         for r in c.answer["costs"]
@@ -32,19 +29,12 @@ def tokens_sheet(book: Book, c: Context, costs: CostSheet) -> list[Tie]:
     columns, links, heads = [], [], []
     for row in rows:
         sold_tokens = c.value_at("tokens_per_sold_hour", f"{row['model']}/{row['sku']}", c.now)
-        choice = labels.get(row["model"])
-        if sold_tokens is None or choice is None:
+        request = requests.get(row["model"])
+        if sold_tokens is None or request is None:
             continue
-        load = workload(choice.workload) if isinstance(choice.workload, str) else choice.workload
-        usage = load.usage
         values = {f"s_{k}": row["usd_per_mtoken"][k] / row["usd_per_gpu_hour"] * 3600 for k in CLASSES}
         values |= {f"run_{k}": row["usd_per_mtoken"][k] for k in CLASSES}
-        values |= {"v_uncached_input": usage.uncached_input, "v_cache_write": usage.cache_write + usage.cache_write_1h}
-        values |= {
-            "v_cache_read": usage.cache_read,
-            "v_output": usage.output,
-            "sold_tokens": float(sold_tokens["value"]),
-        }
+        values |= {f"v_{k}": request[f"request_{k}"] for k in CLASSES} | {"sold_tokens": float(sold_tokens["value"])}
         index = costs.skus.index(row["sku"])
         values["hour"] = costs.grid.values[index]["full"]
         columns.append({k: float(v) for k, v in values.items()})
@@ -67,6 +57,15 @@ def tokens_sheet(book: Book, c: Context, costs: CostSheet) -> list[Tie]:
         ends = (grid.address("earned", index), grid.address("hour", index))
         ties.append(Tie(f"{head}: classes add up to the hour", *ends, held["earned"], held["hour"], 1e-6))
     return ties
+
+
+def _requests(c: Context) -> dict[str, dict[str, float]]:
+    """Tokens of a request by model, as the run stored them."""
+    table = c.table("cost_inputs")
+    if table is None:
+        return {}
+    rows = table[table["model"] != ""]
+    return {str(m): dict(zip(held["input"], held["value"], strict=True)) for m, held in rows.groupby("model")}
 
 
 def _token_lines() -> list[Line]:

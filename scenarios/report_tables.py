@@ -1,10 +1,12 @@
 """Tables that a market report needs beyond the results of a run: computed here, stored in the run folder, read by
 reports.
 
-`names` (titles), `binding` (every limit with a price, contracts included) come with every run; the rest with
-`study=True`: `headline` (what could overturn it), `shipments` and `cowos_balance` (outcomes beside the run),
-`waterfall` (owner cost of reference products), `front` (token cost against speed) and `accuracy` (of the per-token
-engine), and the tables of `report_tables_making`, `report_tables_market` and `report_tables_training`.
+`names` (titles), `binding` (every limit with a price, contracts included), `cost_inputs` (what an owner's hour rests
+on), `graph_nodes`, `graph_edges` and, for a library scenario, `scenario_text` come with every run; the rest with
+`study=True`: `headline` (what could overturn it), `shipments` and
+`cowos_balance` (outcomes beside the run), `waterfall` (owner cost of reference products), `front` (token cost against
+speed) and `accuracy` (of the per-token engine), and the tables of `report_tables_making`, `report_tables_market` and
+`report_tables_training`.
 """
 
 from __future__ import annotations
@@ -34,9 +36,16 @@ FRONT_SKUS = 4
 Progress = Callable[[str], None]
 
 
-def always(resolved: Resolved, solution: Solution) -> dict[str, pd.DataFrame]:
+def always(resolved: Resolved, solution: Solution, model: CostModel) -> dict[str, pd.DataFrame]:
     """The cheap tables of every run."""
-    return {"names": names_table(resolved.network), "binding": binding_table(solution)}
+    from scenarios.report_tables_costs import cost_inputs
+    from scenarios.report_tables_source import graph_tables, library_text
+
+    tables = {"names": names_table(resolved.network), "binding": binding_table(solution)}
+    tables |= graph_tables(resolved.network)
+    if (text := library_text(resolved.scenario)) is not None:
+        tables["scenario_text"] = pd.DataFrame({"line": text.splitlines()})
+    return tables | ({"cost_inputs": cost_inputs(resolved, model)} if model.rows else {})
 
 
 def studies(

@@ -124,7 +124,7 @@ def _finish(
     }
     evidence = {"status": answer["status"], **answer["evidence"]}
     manifest = make_manifest(resolved, name, digest, options, evidence, model.sources)
-    tables |= always(resolved, solution)
+    tables |= always(resolved, solution, model)
     if options.get("study"):
         found = studies(resolved, solution, model, rents, manifest["as_of"], say)
         manifest["facts"] |= fact_sources(facts_of(found), resolved.scenario.facts)
