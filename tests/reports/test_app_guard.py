@@ -146,8 +146,8 @@ def test_what_changes_something_must_name_its_origin(door: Door) -> None:
 
 def test_a_part_of_another_page_is_refused(door: Door) -> None:
     for site in ("cross-site", "same-site"):
-        given = {"sec_fetch_site": site, "sec_fetch_mode": "no-cors", "origin": None}
-        assert door.ask("/assets/any.js", **given)[0] == 403
+        status, _ = door.ask("/assets/any.js", sec_fetch_site=site, sec_fetch_mode="no-cors", origin=None)
+        assert status == 403
     assert door.ask("/", sec_fetch_site="cross-site", sec_fetch_mode="navigate", origin=None)[0] == 200
 
 
@@ -313,8 +313,8 @@ def test_the_program_refuses_to_connect_outward(event: str) -> None:
     for address in (("192.0.2.1", 80), ("2001:db8::1", 80, 0, 0), ("example.com", 443)):
         with pytest.raises(PermissionError, match="opens no connection to other machines"):
             _stay_here(event, (None, address))
-    for address in (("127.0.0.1", 80), ("::1", 80, 0, 0), "/run/x.sock"):
-        _stay_here(event, (None, address))
+    for inside in (("127.0.0.1", 80), ("::1", 80, 0, 0), "/run/x.sock"):
+        _stay_here(event, (None, inside))
     with pytest.raises(PermissionError):
         _stay_here("socket.getaddrinfo", ("example.com", 443, 0, 0, 0))
 
