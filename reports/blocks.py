@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from reports.catalogue import columns, say, spoken
 from reports.figures.style import FigureCard
 
 __all__ = ["Cell", "Column", "Link", "Section", "Table", "safe_url"]
@@ -51,17 +52,34 @@ class Table:
         heads = [Column(c.removeprefix("#"), c.startswith("#")) for c in columns]
         return cls(caption, heads, [[_cell(v) for v in row] for row in rows], **more)
 
+    @classmethod
+    def named(cls, short: str, rows: Sequence[Sequence[Any]], folded: bool = False, **fields: Any) -> Table:
+        """A table whose caption, columns and note are words of the catalogue, filled in with `fields`.
+
+        >>> Table.named("prices_now", [], period="2026-Q1", periods=[], money=[], money_note="").caption
+        'Prices in 2026-Q1'
+
+        Raises:
+            KeyError: a table that is not in the catalogue, or a field that is not given.
+        """
+        note = say(f"tables.{short}.note", **fields) if f"tables.{short}.note" in spoken().words else ""
+        caption = say(f"tables.{short}.caption", **fields)
+        return cls.of(caption, columns(short, **fields), rows, note=note, folded=folded, short=short)
+
 
 @dataclass
 class Section:
-    """One section of the report."""
+    """One section of the report; its title comes from the catalogue unless it is given."""
 
     id: str
-    title: str
+    title: str = ""
     paragraphs: list[str] = field(default_factory=list)
     figures: list[FigureCard] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.title = self.title or say(f"sections.{self.id}")
 
 
 @dataclass(frozen=True)

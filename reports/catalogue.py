@@ -1,42 +1,48 @@
-"""Headings and fixed phrases of a report in one file a language: English ships, any other is a copy with its words."""
+"""All words of a report in one file a language: English ships, any other is a copy with its words.
+
+The sentences are templates with named {fields}; `say` fills one in the language in use. A language is put in use by
+`using` around the making of a report, so that no function carries it along.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from reports.spans import Words, fill
 from scenarios.errors import Position, Problem, ScenarioError, did_you_mean
 from scenarios.positions import Document, read_document, read_text
 
-if TYPE_CHECKING:
-    from reports.market_report import Report
+__all__ = ["Catalogue", "columns", "english", "read_catalogue", "say", "spoken", "using"]
 
-__all__ = ["Catalogue", "english", "read_catalogue", "translate"]
-
-GROUPS = ("first_page", "sections", "captions", "fixed")
 _FIELD = re.compile(r"\{(\w+)\}")
 
 
 @dataclass(frozen=True)
 class Catalogue:
-    """Words by group and key; a key that a translation leaves out keeps its English words."""
+    """Words by dotted key; a key that a translation leaves out keeps its English words."""
 
     language: str
-    words: Mapping[str, Mapping[str, str]]
+    words: Mapping[str, str]
 
     def __getitem__(self, name: str) -> str:
-        """Words of `GROUP.KEY`.
+        """Words of a dotted key.
 
         >>> english()["sections.power"]
         'Power'
         """
-        group, _, key = name.partition(".")
-        return self.words[group][key]
+        return self.words[name]
+
+    def group(self, name: str) -> dict[str, str]:
+        """Keys under a group, without its name."""
+        return {k.removeprefix(f"{name}."): v for k, v in self.words.items() if k.startswith(f"{name}.")}
 
 
 @lru_cache(maxsize=1)
@@ -44,82 +50,108 @@ def english() -> Catalogue:
     """The catalogue that ships."""
     text = (files("reports") / "text" / "en.yaml").read_text(encoding="utf-8")
     data = read_text(text, "en.yaml").data
-    return Catalogue(str(data["language"]), {g: dict(data[g]) for g in GROUPS})
+    return Catalogue(str(data.pop("language")), dict(_leaves(data)))
+
+
+def _leaves(data: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in data.items():
+        name = f"{above}.{key}" if above else str(key)
+        if isinstance(value, Mapping):
+            yield from _leaves(value, name)
+        else:
+            yield name, value
+
+
+_IN_USE: ContextVar[Catalogue | None] = ContextVar("catalogue", default=None)
+
+
+def spoken() -> Catalogue:
+    """The catalogue in use, English unless `using` says otherwise."""
+    return _IN_USE.get() or english()
+
+
+@contextmanager
+def using(catalogue: Catalogue) -> Iterator[None]:
+    """Put a catalogue in use for what is made inside the block."""
+    token = _IN_USE.set(catalogue)
+    try:
+        yield
+    finally:
+        _IN_USE.reset(token)
+
+
+def say(key: str, /, **fields: Any) -> Words:
+    """The words of a key in the language in use, filled in; numbers among the fields are remembered.
+
+    >>> say("tables.prices_now.caption", period="2026-Q1")
+    'Prices in 2026-Q1'
+
+    Raises:
+        KeyError: a key that is not in the catalogue, or a field that is not given.
+    """
+    return fill(spoken()[key], fields)
+
+
+def columns(table: str, /, **fields: Any) -> list[str]:
+    """Column titles of a table, `|` between them; a column that is one {field} with a list stands for several.
+
+    >>> columns("energised_by_region", years=["#2025", "#2026"])
+    ['Region', '#2025', '#2026']
+    """
+    out: list[str] = []
+    for part in spoken()[f"tables.{table}.columns"].split("|"):
+        title = part.strip()
+        many = fields.get(title[1:-1]) if title.startswith("{") and title.endswith("}") else None
+        out += many if isinstance(many, list) else [str(fill(title, fields))]
+    return out
 
 
 def read_catalogue(path: Path) -> Catalogue:
     """A translation: the same keys as the English file, or some of them.
 
     Raises:
-        ScenarioError: every unknown key, empty text and changed {field} at once.
+        ScenarioError: every unknown key, empty text, changed {field} and changed number of columns at once.
         FileNotFoundError: when there is no such file.
     """
     document = read_document(path)
-    problems = [_problem(document, (k,), f"no such group{did_you_mean(k, [*GROUPS, 'language'])}")
-                for k in document.data if k not in (*GROUPS, "language")]  # fmt: skip
-    words: dict[str, dict[str, str]] = {}
-    for group in GROUPS:
-        known = english().words[group]
-        given = document.data.get(group) or {}
-        if not isinstance(given, dict):
-            problems.append(_problem(document, (group,), "is a mapping of keys to words"))
-            continue
-        problems += _word_problems(document, group, given)
-        words[group] = {**known, **{k: str(v) for k, v in given.items()}}
+    problems: list[Problem] = []
     language = document.data.get("language")
     if not isinstance(language, str) or not re.fullmatch(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*", language):
         message = f"{language!r} is not a language code such as de or pt-BR"
-        problems.append(_problem(document, ("language",), message))
+        problems.append(_problem(document, "language", message))
+    given = {k: v for k, v in _leaves(document.data) if k != "language"}
+    problems += [p for k, v in given.items() if (p := _check(document, k, v)) is not None]
     if problems:
         raise ScenarioError(problems)
-    return Catalogue(str(language), words)
+    return Catalogue(str(language), {**english().words, **given})
 
 
-def _word_problems(document: Document, group: str, given: Mapping[str, Any]) -> list[Problem]:
-    out = []
-    known = english().words[group]
-    for key, text in given.items():
-        if key not in known:
-            out.append(_problem(document, (group, key), f"no such key{did_you_mean(key, known)}"))
-        elif not isinstance(text, str) or not text.strip():
-            out.append(_problem(document, (group, key), f"{text!r}: write the words, or leave the key out"))
-        elif set(_FIELD.findall(text)) - set(_FIELD.findall(known[key])):
-            wrong = ", ".join(sorted(set(_FIELD.findall(text)) - set(_FIELD.findall(known[key]))))
-            out.append(
-                _problem(document, (group, key), f"{{{wrong}}} is not filled in; the English has {known[key]!r}")
-            )
-    return out
+def _check(document: Document, key: str, text: Any) -> Problem | None:
+    """What is wrong with the words of a key of a translation."""
+    known = english().words
+    if key not in known:
+        group, _, last = key.rpartition(".")
+        near = english().group(group)
+        groups = sorted({k.partition(".")[0] for k in known})
+        hint = did_you_mean(last, near) if near else did_you_mean(key.partition(".")[0], groups)
+        return _problem(document, key, f"no such {'key' if near else 'group'}{hint}")
+    if not isinstance(text, str) or not text.strip():
+        return _problem(document, key, f"{text!r}: write the words, or leave the key out")
+    if wrong := set(_FIELD.findall(text)) - set(_FIELD.findall(known[key])):
+        names = ", ".join(f"{{{w}}}" for w in sorted(wrong))
+        return _problem(document, key, f"{names} is not filled in; the English has {known[key]!r}")
+    if key.endswith(".columns") and _shape(text) != _shape(known[key]):
+        return _problem(document, key, f"keep the columns and their # and {{fields}}: {known[key]!r}")
+    return None
 
 
-def _problem(document: Document, loc: tuple[str, ...], message: str) -> Problem:
+def _shape(titles: str) -> list[str]:
+    """What may not change in column titles: how many, which hold numbers, which are filled in."""
+    parts = [p.strip() for p in titles.split("|")]
+    return [p if p.startswith("{") else p[:1].replace(p[:1], "#" if p.startswith("#") else "") for p in parts]
+
+
+def _problem(document: Document, key: str, message: str) -> Problem:
+    loc = tuple(key.split("."))
     where = document.position(loc) if document.positions else Position(document.file, 1, 1)
-    return Problem(where, ".".join(loc), message)
-
-
-def translate(report: Report, to: Catalogue) -> Report:
-    """Put a report's section titles, first-page labels and table captions into another language, in place.
-
-    Sentences that rules write (paragraphs, headlines of figures) stay English.
-    """
-    labels = {english().words["first_page"][k]: v for k, v in to.words["first_page"].items()}
-    report.answer = [type(line)(labels.get(line.label, line.label), line.text) for line in report.answer]
-    for section in report.sections:
-        if section.title == english().words["sections"].get(section.id):
-            section.title = to.words["sections"][section.id]
-        for table in section.tables:
-            if (pattern := english().words["captions"].get(table.short)) is not None:
-                table.caption = filled(table.caption, pattern, to.words["captions"][table.short])
-    report.words, report.language = dict(to.words["fixed"]), to.language
-    return report
-
-
-def filled(text: str, pattern: str, other: str) -> str:
-    """A text made from a pattern, made again from another pattern with the same fields; as it is where it differs.
-
-    >>> filled("Prices in 2026-Q1", "Prices in {period}", "Preise, {period}")
-    'Preise, 2026-Q1'
-    """
-    parts = _FIELD.split(pattern)
-    shape = "".join(f"(?P<{p}>.+?)" if k % 2 else re.escape(p) for k, p in enumerate(parts))
-    found = re.fullmatch(shape, text)
-    return _FIELD.sub(lambda m: found[m[1]], other) if found else text
+    return Problem(where, key, message)

@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reports.blocks import Section
-from reports.catalogue import Catalogue, english, read_catalogue, translate
+from reports.catalogue import Catalogue, english, read_catalogue, say
 from scenarios.errors import Position, Problem, ScenarioError, did_you_mean
 from scenarios.positions import Document, dotted, read_document
+from supply.input_files import InputFileError, read_bytes
 
 if TYPE_CHECKING:
     from reports.market_report import Report
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 __all__ = ["Choices", "Logo", "apply_choices", "read_choices"]
 
 KEYS = ("title", "subtitle", "logo", "notes", "sections", "text")
-#: Largest logo in bytes: it stands in the page as text.
-LARGEST_LOGO = 512 * 1024
 _KINDS = {b"\x89PNG\r\n\x1a\n": "png", b"\xff\xd8\xff": "jpeg", b"GIF8": "gif"}
 
 
@@ -116,7 +115,7 @@ def _sections(document: Document, problems: list[Problem]) -> tuple[tuple[str, s
     if not isinstance(given, list) or not given:
         _add(problems, document, ("sections",), "is a list of section names, at least one; leave it out for all")
         return None
-    known = english().words["sections"]
+    known = english().group("sections")
     found: dict[str, str] = {}
     for k, item in enumerate(given):
         name, title = _section(item)
@@ -146,9 +145,10 @@ def _logo(document: Document, folder: Path, problems: list[Problem]) -> Logo | N
     if not place.is_file():
         _add(problems, document, ("logo",), f"no file {name!r} beside this one")
         return None
-    data = place.read_bytes()
-    if len(data) > LARGEST_LOGO:
-        _add(problems, document, ("logo",), f"{name!r} has {len(data):,} bytes; at most {LARGEST_LOGO:,}")
+    try:
+        data = read_bytes(place, "logo")
+    except InputFileError as exc:
+        _add(problems, document, ("logo",), str(exc))
         return None
     kind = next((k for start, k in _KINDS.items() if data.startswith(start)), "")
     if not kind and b"<svg" in data[:2048]:
@@ -173,7 +173,7 @@ def _catalogue(document: Document, folder: Path, problems: list[Problem]) -> Cat
 
 
 def apply_choices(report: Report, choices: Choices) -> Report:
-    """The edition of a report that a choice file asks for.
+    """The edition of a report that a choice file asks for; the report is already in its language.
 
     Raises:
         ScenarioError: when a chosen section is not in this report, with the reason.
@@ -182,8 +182,7 @@ def apply_choices(report: Report, choices: Choices) -> Report:
     report.subtitle = f"{choices.subtitle}; {report.subtitle}" if choices.subtitle else report.subtitle
     report.logo = choices.logo
     if choices.notes:
-        report.sections.insert(0, Section("notes", english()["sections.notes"], list(choices.notes)))
-    translate(report, choices.catalogue)
+        report.sections.insert(0, Section("notes", paragraphs=list(choices.notes)))
     if choices.sections is not None:
         _choose(report, choices)
     return report
@@ -206,14 +205,13 @@ def _choose(report: Report, choices: Choices) -> None:
     for section in report.sections:
         section.title = wanted[section.id] or section.title
     if gone:
-        text = report.words["left_out"].format(titles="; ".join(gone))
-        _add_note(report, text, choices.catalogue["sections.notes"])
+        _add_note(report, say("fixed.left_out", titles="; ".join(gone)))
 
 
-def _add_note(report: Report, text: str, title: str) -> None:
+def _add_note(report: Report, text: str) -> None:
     """A sentence at the end of the notes, which stand last where there were none."""
     notes = next((s for s in report.sections if s.id == "notes"), None)
     if notes is None:
-        notes = Section("notes", title)
+        notes = Section("notes")
         report.sections.append(notes)
     notes.paragraphs.append(text)

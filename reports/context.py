@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from reports.catalogue import say
+
 if TYPE_CHECKING:
     from scenarios.runs import Run
 
@@ -130,7 +132,7 @@ class Context:
     @property
     def known_words(self) -> str:
         """How far the facts reach, in words."""
-        return f"facts known up to {self.as_of}" if self.facts else "no facts used"
+        return say("fixed.known", day=self.as_of) if self.facts else say("fixed.known_none")
 
     @cached_property
     def now(self) -> str:

@@ -10,8 +10,10 @@ import numpy as np
 import pandas as pd
 
 from reports.blocks import Section, Table
+from reports.catalogue import say
 from reports.figures.fan import draw_timeline, fan_chart
 from reports.sections.limits import scope
+from reports.spans import join
 from reports.tables import records
 from reports.wording import band, count, digits_for, percent, stage_title
 
@@ -112,9 +114,16 @@ def add_draws(report: Report, c: Context, sample: Sample) -> None:
     if any(n.startswith(f"{quantity}:") for n in sample.names):
         low, middle, high = np.quantile(sample.column(f"{quantity}:*@{c.this_year}"), [0.05, 0.5, 0.95])
         digits = digits_for(float(middle), float(low), float(high))
-        words = f"median {count(float(middle), digits)} (90 % of draws: {band(float(low), float(high), digits)})"
+        words = say("draws.band", middle=count(float(middle), digits), band=band(float(low), float(high), digits))
         first = report.answer[0]
-        text = f"{first.text} {quantity.capitalize()} in {c.this_year} over {_done(sample):,} draws: {words}."
+        text = say(
+            "draws.first",
+            text=first.text,
+            quantity=quantity.capitalize(),
+            year=c.this_year,
+            draws=_done(sample),
+            words=words,
+        )
         report.answer[0] = type(first)(first.label, text)
     for section in report.sections:
         for table in section.tables:
@@ -129,7 +138,7 @@ def _done(sample: Sample) -> int:
 def draws_section(c: Context, sample: Sample) -> Section:
     """Fan chart, share of draws in which each stage binds, and the numbers of both."""
     done = _done(sample)
-    s = Section("draws", "How sure: the draws")
+    s = Section("draws")
     quantity = "energised" if c.has_fleet else "finished"
     try:
         table, paths = quantiles(sample, quantity, c.periods)
@@ -138,8 +147,8 @@ def draws_section(c: Context, sample: Sample) -> Section:
         table, paths = quantiles(sample, quantity, c.periods)
     plan = c.quantity(quantity).groupby("period")["value"].sum().reindex(c.periods, fill_value=0.0)
     table = table.assign(plan=plan.to_numpy())
-    what, origin = f"{quantity.capitalize()} accelerators", _after(c)
-    s.figures.append(fan_chart(table, c.periods, what, "accelerators a period", done, scope(c), paths, origin))
+    what, origin = say("draws.what", quantity=quantity.capitalize()), _after(c)
+    s.figures.append(fan_chart(table, c.periods, what, say("draws.per_period"), done, scope(c), paths, origin))
     stages = dict(zip(c.quantity("capacity")["subject"], c.quantity("capacity")["stage"], strict=True))
     shares = binding_shares(sample, stages, c.periods)
     binds = set(zip(c.binding["stage"], c.binding["period"], strict=True))
@@ -161,26 +170,31 @@ def _words(c: Context, shares: pd.DataFrame, table: pd.DataFrame, quantity: str,
         here = shares[(shares["period"] == period) & (shares["stage"] != "nothing")].sort_values(
             "share", ascending=False
         )
-        named = [f"{stage_title(r.stage)} in {percent(r.share)}" for r in records(here.head(3)) if r.share > 0]
-        parts.append(f"{period}: {', '.join(named)} of draws" if named else f"{period}: nothing binds in any draw")
+        named = [
+            say("draws.stage", stage=stage_title(r.stage), share=percent(r.share))
+            for r in records(here.head(3))
+            if r.share > 0
+        ]
+        parts.append(
+            say("draws.binds", period=period, stages=join(", ", named)) if named else say("draws.none", period=period)
+        )
     row = table[table["period"] == c.periods[-1]].iloc[0]
     low, middle, high = float(row["q05"]), float(row["q50"]), float(row["q95"])
     digits = digits_for(middle, low, high)
-    return (
-        f"In {done:,} draws of the uncertain inputs, these stages bind most often. {'. '.join(parts)}. "
-        f"{quantity.capitalize()} in {c.periods[-1]}: {count(middle, digits)} "
-        f"(90 % of draws: {band(low, high, digits)})."
+    return say(
+        "draws.words",
+        draws=done,
+        parts=join(". ", parts),
+        quantity=quantity.capitalize(),
+        last=c.periods[-1],
+        middle=count(middle, digits),
+        band=band(low, high, digits),
     )
 
 
 def _limits_of_draws(sample: Sample) -> str:
-    failed = f" {len(sample.failed)} draws have no optimum and are left out." if sample.failed else ""
-    return (
-        "A share of draws is no chance in the world: the draws move the inputs over their stated ranges and leave out "
-        "what no input holds (new products, other plans of buyers, errors of the model itself). In every draw the "
-        f"whole horizon is planned with foresight of its own inputs.{failed} Stored sample: "
-        f"{sample.scenario}-draws-{sample.hash[:12]}."
-    )
+    failed = say("draws.failed", failed=len(sample.failed)) if sample.failed else ""
+    return say("draws.meaning", failed=failed, scenario=sample.scenario, hash=sample.hash[:12])
 
 
 def _fan_table(table: pd.DataFrame, what: str) -> Table:
@@ -188,8 +202,7 @@ def _fan_table(table: pd.DataFrame, what: str) -> Table:
         [r.period, *[(count(v, 3), float(v)) for v in (r.q05, r.q25, r.q50, r.q75, r.q95, r.plan)]]
         for r in records(table)
     ]
-    heads = ["Period", "#5 % of draws below", "#25 %", "#Median", "#75 %", "#95 %", "#This plan"]
-    return Table.of(f"{what} by share of draws", heads, rows, folded=len(rows) > 20, short="fan")
+    return Table.named("fan", rows, folded=len(rows) > 20, what=what)
 
 
 def _share_table(shares: pd.DataFrame) -> Table:
@@ -199,6 +212,4 @@ def _share_table(shares: pd.DataFrame) -> Table:
         for period, line in zip(wide.index, wide.to_numpy(), strict=True)
     ]
     heads = [f"#{stage_title(str(s)).capitalize() if s != 'hbm' else 'HBM memory'}" for s in wide.columns]
-    note = "A stage binds in a draw where its limits carry more than 0.5 % of the scarcity value of the period."
-    title = "Share of draws in which each stage binds"
-    return Table.of(title, ["Period", *heads], rows, note=note, folded=True, short="draw_shares")
+    return Table.named("draw_shares", rows, folded=True, stages=heads)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from reports.answer_text import AnswerLine
 from reports.blocks import Section
-from reports.catalogue import english
+from reports.catalogue import english, say, spoken, using
 from reports.context import Context
 from reports.draws import add_draws, open_draws
 from reports.first_page import first_page, flip_warning
@@ -23,6 +23,7 @@ from reports.sections.making import making_section
 from reports.sections.market import market_section
 from reports.sections.supply import power_section, supply_section
 from reports.sections.training import training_section
+from supply.files import whole_text
 
 if TYPE_CHECKING:
     from reports.choices import Choices, Logo
@@ -46,8 +47,8 @@ class Report:
     footer: str
     run_id: str
     logo: Logo | None = None
-    language: str = "en"
-    words: dict[str, str] = field(default_factory=lambda: dict(english().words["fixed"]))
+    language: str = field(default_factory=lambda: spoken().language)
+    words: dict[str, str] = field(default_factory=lambda: spoken().group("fixed"))
 
     @property
     def figures(self) -> list[FigureCard]:
@@ -74,6 +75,17 @@ def make_report(
         SampleError: when the sample is not of the run's scenario and periods.
         ScenarioError: when a chosen section is not in this report.
     """
+    with using(choices.catalogue if choices is not None else english()):
+        report = _made(runs, previous, sample)
+        if choices is not None:
+            from reports.choices import apply_choices
+
+            apply_choices(report, choices)
+    return report
+
+
+def _made(runs: Sequence[Run], previous: Run | None, sample: Path | None) -> Report:
+    """All sections that the runs can fill, in the language in use."""
     contexts = [Context(r) for r in runs]
     c = contexts[0]
     before = Context(previous) if previous is not None else None
@@ -100,25 +112,20 @@ def make_report(
     weak, all_ = c.illustrative
     report = Report(
         title=str(c.run.manifest["title"]),
-        subtitle=f"wafer2token market report, {c.known_words}",
+        subtitle=say("fixed.subtitle", known=c.known_words),
         answer=first_page(c, before),
         warnings=[w for w in [flip_warning(c)] if w],
         lead=binding_figure(c) if len(c.binding) else None,
         sections=[s for s in made if s is not None],
-        source_line=f"Source: wafer2token run {c.run.id}, {c.answer['regime']}, {c.known_words}. "
-        f"Illustrative inputs: {weak} of {all_}. "
-        "Facts: see All inputs and their sources.",
-        footer=f"wafer2token {c.run.manifest['version']}, run {c.run.id}, SHA-256 {c.run.hash}. "
-        "Contains data by Epoch AI, CC BY 4.0.",
+        source_line=say(
+            "fixed.source_line", run=c.run.id, regime=c.answer["regime"], known=c.known_words, weak=weak, all=all_
+        ),
+        footer=say("fixed.footer", version=c.run.manifest["version"], run=c.run.id, hash=c.run.hash),
         run_id=c.run.id,
     )
     if sample is not None:
         add_draws(report, c, open_draws(sample, c))
-    if choices is None:
-        return report
-    from reports.choices import apply_choices
-
-    return apply_choices(report, choices)
+    return report
 
 
 def render_html(report: Report) -> str:
@@ -144,20 +151,14 @@ def write_report(
     The page is named after the first run, so that reports of several runs can share a folder. `report`: one already
     made from these runs.
     """
-    say = progress or (lambda text: None)
-    say("writing the report")
+    tell = progress or (lambda text: None)
+    tell("writing the report")
     report = report or make_report(runs, previous)
     folder = Path(out_folder)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{report.run_id}.html"
-    _write_whole(path, render_html(report))
+    with whole_text(path) as page:
+        page.write(render_html(report))
     for figure in report.figures:
         figure.save(folder / f"{report.run_id}-figures")
     return path
-
-
-def _write_whole(path: Path, text: str) -> None:
-    """Write beside and rename, so that a killed process leaves no half page."""
-    working = path.with_name(f".{path.name}.tmp")
-    working.write_text(text, encoding="utf-8")
-    working.replace(path)

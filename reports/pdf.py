@@ -10,6 +10,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reports.catalogue import say
+from supply.files import whole_file
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -63,11 +66,11 @@ def _figure(card: FigureCard) -> dict[str, str]:
 def _table(table: Table) -> dict[str, Any]:
     rows = table.rows[: _rows_on_paper(table)]
     gone = len(table.rows) - len(rows)
-    more = f" The first {len(rows)} of {len(table.rows)} rows; all are in the page and the workbook." if gone else ""
+    more = say("fixed.first_rows", shown=len(rows), rows=len(table.rows)) if gone else ""
     return {
         "whole": len(rows) <= _KEPT_WHOLE,
         "caption": table.caption,
-        "note": f"{table.note}{more}".strip(),
+        "note": f"{table.note} {more}".strip(),
         "columns": [{"title": c.title, "number": c.number} for c in table.columns],
         "widths": column_widths(table),
         "rows": [[{"text": x.text, "mark": x.mark, "href": x.href} for x in row] for row in rows],
@@ -83,9 +86,7 @@ def _rows_on_paper(table: Table) -> int:
 
 def _section(section: Section) -> dict[str, Any]:
     elsewhere = [
-        f"{t.caption}: {len(t.rows):,} rows, in the HTML page and the workbook of this run."
-        for t in section.tables
-        if not _rows_on_paper(t)
+        say("fixed.elsewhere", caption=t.caption, rows=len(t.rows)) for t in section.tables if not _rows_on_paper(t)
     ]
     return {
         "title": section.title,
@@ -150,7 +151,7 @@ def write_pdf(runs: Sequence[Run], path: str | Path, previous: Run | None = None
 
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    working = target.with_name(f".{target.name}.tmp")
-    working.write_bytes(render_pdf(report or make_report(runs, previous)))
-    working.replace(target)
+    made = render_pdf(report or make_report(runs, previous))
+    with whole_file(target) as working:
+        working.write_bytes(made)
     return target

@@ -1,8 +1,15 @@
-"""Numbers and names as readers see them: digits follow the width of the band, every amount carries its unit."""
+"""Numbers and names as readers see them: digits follow the width of the band, every amount carries its unit.
+
+Every number keeps its unrounded value (`reports.spans.Number`); the words around it come from the catalogue.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+
+from reports.catalogue import say, spoken
+from reports.spans import Number, Words, join
 
 __all__ = [
     "band",
@@ -19,10 +26,6 @@ __all__ = [
     "stage_title",
 ]
 
-_STAGES = {
-    "fab": "wafers", "hbm": "HBM memory", "packaging": "advanced packaging", "test": "final test", "server": "servers",
-    "rack": "racks", "power": "energised power", "datacenter": "data centers",
-}  # fmt: skip
 WIDE = 0.1
 #: First words of titles that are not names.
 _COMMON = frozenset(
@@ -50,7 +53,7 @@ def stage_title(stage: str) -> str:
     >>> stage_title("hbm")
     'HBM memory'
     """
-    return _STAGES.get(stage, stage.replace("_", " "))
+    return spoken().words.get(f"stages.{stage}") or stage.replace("_", " ")
 
 
 def digits_for(value: float, low: float | None = None, high: float | None = None) -> int:
@@ -73,12 +76,12 @@ def plain(value: float, digits: int = 3) -> str:
     if not math.isfinite(value):
         return "-"
     if value == 0:
-        return "0"
+        return Number("0", 0)
     places = digits - 1 - math.floor(math.log10(abs(value)))
     rounded = round(value, places)
     if rounded != 0:  # 9.99 may have become 10.0: one place fewer
         places = digits - 1 - math.floor(math.log10(abs(rounded)))
-    return f"{rounded:,.{max(0, places)}f}"
+    return Number(f"{rounded:,.{max(0, places)}f}", value)
 
 
 def brief(value: float, digits: int = 3) -> str:
@@ -88,7 +91,7 @@ def brief(value: float, digits: int = 3) -> str:
     ('0.85', '13,200', '1')
     """
     text = plain(value, digits)
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    return Number(text.rstrip("0").rstrip("."), value) if "." in text else text
 
 
 def in_sentence(title: str) -> str:
@@ -97,9 +100,10 @@ def in_sentence(title: str) -> str:
     >>> in_sentence("Energised AI power in United States"), in_sentence("SK hynix HBM wafers")
     ('energised AI power in the United States', 'SK hynix HBM wafers')
     """
-    text = title.replace("in United States", "in the United States").replace(
-        "in Rest of world", "in the rest of the world"
-    )
+    text = title
+    for pair in spoken().group("articles").values():
+        plain_words, _, with_article = pair.partition(" | ")
+        text = text.replace(plain_words, with_article)
     first = text.partition(" ")[0]
     return f"{text[:1].lower()}{text[1:]}" if first in _COMMON else text
 
@@ -112,14 +116,18 @@ def count(value: float, digits: int = 3) -> str:
     """
     size = abs(value)
     if size >= 999_500_000:
-        return f"{plain(value / 1e9, digits)} billion"
+        return _counted("billion", value / 1e9, value, digits)
     if size >= 999_500:
-        return f"{plain(value / 1e6, digits)} million"
+        return _counted("million", value / 1e6, value, digits)
     if size >= 99_950:
-        return f"{plain(value / 1e3, digits)} thousand"
+        return _counted("thousand", value / 1e3, value, digits)
     if size >= 10_000:
         return plain(value, max(digits, 5))
-    return f"{value:,.0f}" if size >= 10 else plain(value, digits)
+    return Number(f"{value:,.0f}", value) if size >= 10 else plain(value, digits)
+
+
+def _counted(unit: str, shown: float, value: float, digits: int) -> Number:
+    return Number(say(f"numbers.{unit}", n=plain(shown, digits)), value)
 
 
 def money(value: float, digits: int = 3) -> str:
@@ -131,8 +139,8 @@ def money(value: float, digits: int = 3) -> str:
     if not math.isfinite(value):
         return "-"
     if abs(value) >= 999_500:
-        return f"USD {count(value, digits)}"
-    return f"USD {plain(value, digits)}"
+        return Number(f"USD {count(value, digits)}", value)
+    return Number(f"USD {plain(value, digits)}", value)
 
 
 def band(low: float, high: float, digits: int = 2) -> str:
@@ -146,10 +154,11 @@ def band(low: float, high: float, digits: int = 2) -> str:
     while digits < 5 and low != high and plain(low, digits) == plain(high, digits):
         digits += 1
     size = max(abs(low), abs(high))
-    for unit, word in ((1e9, " billion"), (1e6, " million")):
+    for unit, word in ((1e9, "billion"), (1e6, "million")):
         if size >= 0.9995 * unit:
-            return f"{plain(low / unit, digits)} to {plain(high / unit, digits)}{word}"
-    return f"{plain(low, digits)} to {plain(high, digits)}"
+            ends = say("phrases.range", low=plain(low / unit, digits), high=plain(high / unit, digits))
+            return say(f"numbers.{word}", n=ends)
+    return say("phrases.range", low=plain(low, digits), high=plain(high, digits))
 
 
 def percent(fraction: float, digits: int = 2) -> str:
@@ -158,16 +167,18 @@ def percent(fraction: float, digits: int = 2) -> str:
     >>> percent(0.876), percent(0.004)
     ('88\xa0%', '0.40\xa0%')
     """
-    return f"{plain(100 * fraction, digits)}\N{NO-BREAK SPACE}%"
+    return Number(f"{plain(100 * fraction, digits)}\N{NO-BREAK SPACE}%", fraction)
 
 
-def listing(words: list[str]) -> str:
+def listing(words: Sequence[str]) -> Words:
     """Words as a list in a sentence.
 
     >>> listing(["a"]), listing(["a", "b", "c"])
     ('a', 'a, b and c')
     """
-    return words[0] if len(words) == 1 else ", ".join(words[:-1]) + f" and {words[-1]}" if words else ""
+    if len(words) < 2:
+        return join("", words)
+    return say("phrases.listing", first=join(", ", words[:-1]), last=words[-1])
 
 
 def leader_since(leaders: list[str], gap: int = 2) -> tuple[int, list[int]]:
@@ -201,5 +212,5 @@ def span_words(first: str, last: str, end: str) -> str:
     ('in 2024-Q1', 'from 2025-Q4 on')
     """
     if first == last:
-        return f"in {first}"
-    return f"from {first} on" if last == end else f"from {first} to {last}"
+        return say("times.one", first=first)
+    return say("times.open", first=first) if last == end else say("times.span", first=first, last=last)

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from reports.blocks import Section, Table
+from reports.catalogue import say
 from reports.context import Context
 from reports.figures import econ
 from reports.sections.limits import scope
@@ -15,13 +16,7 @@ from reports.wording import band, digits_for, plain
 
 __all__ = ["costs_section"]
 
-PARTS = {
-    "equipment": "Server and chips", "network": "Network", "spares": "Spares", "building": "Building and power plant",
-    "interest_before_income": "Interest before income", "residual_value": "Residual value", "income_tax": "Income tax",
-    "colocation": "Colocation", "insurance": "Insurance", "maintenance": "Maintenance", "staff": "Staff",
-    "software": "Software", "failures": "Failures", "electricity": "Electricity",
-}  # fmt: skip
-CLASSES = (("uncached_input", "input"), ("cache_read", "cached input"), ("output", "output"))
+CLASSES = ("uncached_input", "cache_read", "output")
 TASKS = ("chat", "research", "coding", "browser")
 
 
@@ -29,13 +24,10 @@ def costs_section(c: Context) -> Section | None:
     """Owner cost by part, hours by product, tokens by model and product, tasks."""
     if c.reference_sku is None:
         return None
-    s = Section("costs", "What an hour, a million tokens and a task cost")
+    s = Section("costs")
     s.paragraphs.append(
-        "Owner cost is what a cloud company pays to own and run the accelerator, per hour that it sells; it is not a "
-        "market price. The scarcity "
-        "on top is the rent of limits that come after the sale (racks and power), carried by one accelerator. "
-        "Contract, spot, index and list prices are other series"
-        + (", shown in the next section." if c.table("market") is not None else " and are not shown here.")
+        say("costs.owner_cost")
+        + (say("costs.market_next") if c.table("market") is not None else say("costs.market_absent"))
     )
     falls = c.table("waterfall")
     if falls is not None:
@@ -45,16 +37,10 @@ def costs_section(c: Context) -> Section | None:
     if front is not None:
         names = {k: c.short(k) for k in front["sku"].unique()} | {m: c.title(m) for m in front["model"].unique()}
         s.figures.append(
-            econ.cost_front(front, f"hours at owner cost plus scarcity in {front['period'].iloc[0]}; {scope(c)}", names)
+            econ.cost_front(front, say("costs.front_subtitle", period=front["period"].iloc[0], scope=scope(c)), names)
         )
     s.tables += [_tokens(c), _tasks(c)]
-    s.paragraphs.append(
-        "Token costs come from the per-token engine at the cheapest operating point within the latency target of the "
-        "chat workload, at the hour "
-        "cost of the same quarter. The band joins the engine's 90 % band with that of the hour. Tasks count failed "
-        "runs, tools and "
-        "review by people, which is why the accelerator is a small part of most of them."
-    )
+    s.paragraphs.append(say("costs.token_costs"))
     return s
 
 
@@ -64,16 +50,18 @@ def _waterfall(c: Context, falls: pd.DataFrame, sku: str) -> Any:
         mine = falls[falls["sku"] == falls["sku"].iloc[0]]
     by_part = mine.set_index("part")["value"]
     rows = [
-        (PARTS.get(p, p), float(by_part[p]), "part")
+        (str(say(f"cost_parts.{p}")), float(by_part[p]), "part")
         for p in by_part.index
         if p not in ("total", "scarcity") and by_part[p] != 0
     ]
-    rows.append(("Owner cost", float(by_part["total"]), "subtotal"))
-    rows.append(("Scarcity of racks and power", float(by_part["scarcity"]), "part"))
+    rows.append((say("costs.owner_cost_bar"), float(by_part["total"]), "subtotal"))
+    rows.append((say("costs.scarcity_bar"), float(by_part["scarcity"]), "part"))
     parts = pd.DataFrame(rows, columns=["part", "value", "kind"])
     first = mine.iloc[0]
     return econ.cost_waterfall(
-        parts, "Cost with scarcity", f"{c.short(first['sku'])} bought in {first['period']}; {scope(c)}"
+        parts,
+        say("costs.waterfall_title"),
+        say("costs.waterfall_subtitle", sku=c.short(first["sku"]), period=first["period"], scope=scope(c)),
     )
 
 
@@ -95,14 +83,7 @@ def _hours(c: Context) -> Table:
                 (plain(total, digits), total),
             ]
         )
-    return Table.of(
-        f"Owner cost of an accelerator-hour in {c.now}, USD per sold hour",
-        ["Product", "Region", "#Owner cost", "#90 % band", "#Scarcity of racks and power", "#Together"],
-        rows,
-        note="Money of the period. Accelerators differ in work per hour: compare tokens, not hours. "
-        "Band: inputs of the owner cost only.",
-        short="hours",
-    )
+    return Table.named("hours", rows, period=c.now)
 
 
 def _tokens(c: Context) -> Table:
@@ -111,19 +92,12 @@ def _tokens(c: Context) -> Table:
     out = out[out["period"] == c.now].sort_values(["model", "value"])
     for r in records(out):
         cells: list[Any] = [c.title(r.model), c.title(r.sku)]
-        for name, _ in CLASSES:
+        for name in CLASSES:
             found = c.value_at(f"usd_per_mtoken_{name}", r.subject, c.now)
             cells.append(("-", None) if found is None else (plain(found["value"], 2), found["value"]))
         cells.append(band(r.low, r.high))
         rows.append(cells)
-    return Table.of(
-        f"Cost of a million tokens in {c.now}, USD by token class",
-        ["Model", "Product", *[f"#{title}" for _, title in CLASSES], "#Output, 90 % band"],
-        rows,
-        note="Each class bears its share of the busy time; classes times volumes add up to the spending. "
-        "Writing to the cache costs as much as input.",
-        short="tokens",
-    )
+    return Table.named("tokens", rows, period=c.now, classes=[f"#{say(f'token_classes.{x}')}" for x in CLASSES])
 
 
 def _tasks(c: Context) -> Table:
@@ -137,13 +111,7 @@ def _tasks(c: Context) -> Table:
         body.append(
             [task, c.title(model), c.title(sku), (plain(r["value"], digits), r["value"]), band(r["low"], r["high"])]
         )
-    return Table.of(
-        f"Cost of a verified task in {c.now}, USD",
-        ["Task", "Model", "Product", "#USD per verified task", "#Band"],
-        body,
-        note="Verified: failed runs are paid for by the successful ones. Chat: one answered message.",
-        short="tasks",
-    )
+    return Table.named("tasks", body, period=c.now)
 
 
 def _rank(task: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from reports.blocks import Section, Table
+from reports.catalogue import say
 from reports.context import Context
 from reports.figures.front_measured import front_measured
 from reports.figures.graph import stage_graph
@@ -26,9 +27,9 @@ def flow_section(c: Context) -> Section | None:
         return None
     if flows.empty or links.empty:
         return None
-    s = Section("flow", "From wafers to running accelerators")
+    s = Section("flow")
     regions = {str(g): c.title(str(g)) for g in c.quantity("energised")["region"].unique()}
-    s.figures.append(supply_sankey(flows, f"{c.this_year}; {scope(c)}", regions))
+    s.figures.append(supply_sankey(flows, say("flow.sankey_subtitle", year=c.this_year, scope=scope(c)), regions))
     titles = {n: c.title(n) for n in nodes["node"] if not n.startswith("step:")}
     s.figures.append(stage_graph(nodes, links, c.now, scope(c), titles))
     lost = float(flows.loc[flows["kind"] == "loss", "accelerators"].sum())
@@ -36,11 +37,9 @@ def flow_section(c: Context) -> Section | None:
     kept = flows[flows["kind"] == "stock"]
     rise = float(kept.loc[kept["target"] == "stock", "accelerators"].sum())
     fall = float(kept.loc[kept["source"] == "stock", "accelerators"].sum())
-    share = f" ({percent(lost / started)} of what was started)" if started > 0 else ""
+    share = say("flow.lost_share", lost=percent(lost / started)) if started > 0 else ""
     s.paragraphs.append(
-        f"In {c.this_year}, {count(lost)} accelerator-equivalents were lost to yield{share}. Stock and work in "
-        f"progress took {count(rise)} and gave {count(fall)}. Every stage was checked: what enters equals "
-        "what is passed on, lost and put in stock."
+        say("flow.lost", year=c.this_year, lost=count(lost), share=share, rise=count(rise), fall=count(fall))
     )
     s.tables.append(_flow_table(c, flows))
     return s
@@ -58,12 +57,7 @@ def _flow_table(c: Context, flows: object) -> Table:
         came = flows[(flows["target"] == r.stage) & (flows["kind"] == "stock")]["accelerators"].sum()
         cells = [r.inflow - came, came, mine.get("flow", 0.0), mine.get("loss", 0.0), mine.get("stock", 0.0)]
         rows.append([TITLES.get(r.stage, r.stage), *[(f"{v:,.0f}", float(v)) for v in cells]])
-    heads = ["Stage", "#Started", "#Taken from stock", "#Passed on", "#Lost", "#Added to stock"]
-    note = (
-        "Started and taken from stock equal passed on, lost and added to stock. Stock includes work in progress; "
-        "changes of the year, opposite ones in one stage set against each other."
-    )
-    return Table.of(f"Flow of {c.this_year} by stage, accelerator-equivalents", heads, rows, note=note, short="flow")
+    return Table.named("flow", rows, year=c.this_year)
 
 
 def engine_section(c: Context) -> Section | None:
@@ -71,13 +65,10 @@ def engine_section(c: Context) -> Section | None:
     points, front = c.table("roofline"), c.table("front_measured")
     if points is None and front is None:
         return None
-    s = Section("engine", "Per-token engine: what limits a step, and what was measured")
+    s = Section("engine")
     if points is not None:
-        s.figures.append(roofline(points, "one accelerator of the group"))
+        s.figures.append(roofline(points, say("flow.roofline_subtitle")))
     if front is not None:
-        s.figures.append(front_measured(front, f"hours at owner cost in {c.now[:4]}; {scope(c)}"))
-    s.paragraphs.append(
-        "Costs here are all spending over output tokens at the measured set-ups, so they differ from the token prices "
-        "by class. How far the engine is off on set-ups that it was not fitted on: see Track record and checks."
-    )
+        s.figures.append(front_measured(front, say("flow.measured_subtitle", period=c.now[:4], scope=scope(c))))
+    s.paragraphs.append(say("flow.engine_words"))
     return s

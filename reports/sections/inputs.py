@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from reports.blocks import Cell, Link, Section, Table
+from reports.catalogue import say
 from reports.context import Context
 from reports.wording import brief, plain
 
@@ -19,17 +20,9 @@ _SOURCE_WIDTH = 90
 
 def inputs_section(c: Context) -> Section:
     """All inputs, one row a number, and all facts behind them."""
-    s = Section("inputs", "All inputs and their sources")
+    s = Section("inputs")
     weak, all_ = c.illustrative
-    s.paragraphs.append(
-        f"{all_} numbers feed the model; {weak} of them rest at least partly on an illustrative assumption and are "
-        "marked with an asterisk. "
-        f"{len(c.facts):,} facts and series points stand behind them. Kinds: published (the maker states it), "
-        "measured, estimate (somebody's), interpolated (between dated "
-        "facts), derived (physics on facts), stated (a definition or bill of materials), illustrative (ours, with "
-        "the reason). A source "
-        f"older than {STALE_DAYS // 30} months is flagged."
-    )
+    s.paragraphs.append(say("inputs.how_many", all=all_, weak=weak, facts=len(c.facts), months=STALE_DAYS // 30))
     s.tables += [_inputs(c), _facts(c)]
     return s
 
@@ -38,15 +31,7 @@ def _inputs(c: Context) -> Table:
     held = c.run.inputs
     rows = [_input_row(c, str(path), group) for path, group in held.groupby("path", sort=True)]
     first, last = c.periods[0], c.periods[-1]
-    return Table.of(
-        "Inputs of the model",
-        ["Input", f"#{first}", "#Range", f"#{last}", "#Range", "Unit", "Kind", "Source", "Known on", "Reason or note"],
-        rows,
-        note="One row a number, at the first and the last period; the run folder holds every period. An asterisk marks "
-        "an illustrative input. Source: the newest of the facts that it rests on, and how many there are.",
-        folded=True,
-        short="inputs",
-    )
+    return Table.named("inputs", rows, folded=True, first=first, last=last)
 
 
 def _input_row(c: Context, path: str, group: pd.DataFrame) -> list[Any]:
@@ -77,7 +62,7 @@ def _newest(c: Context, ids: list[str]) -> tuple[Any, str]:
         return "", ""
     name, fact = max(held, key=lambda pair: str(pair[1]["known_on"]))
     text = _cut(name.partition("@")[0] if fact.get("basis") else str(fact["source"]), 60)
-    words = text if len(held) == 1 else f"{text} ({len(held)} facts)"
+    words = text if len(held) == 1 else say("inputs.more_facts", source=text, facts=len(held))
     return Link(words, str(fact.get("url") or "")), _known(c, fact)
 
 
@@ -86,7 +71,7 @@ def _cut(text: str, width: int) -> str:
 
 
 def _range(row: Any) -> str:
-    return "" if pd.isna(row["low"]) else f"{brief(row['low'])} to {brief(row['high'])}"
+    return "" if pd.isna(row["low"]) else say("inputs.range", low=brief(row["low"]), high=brief(row["high"]))
 
 
 def _facts(c: Context) -> Table:
@@ -103,15 +88,7 @@ def _facts(c: Context) -> Table:
             else f"{text}: {', '.join(basis[:3])}{' …' if len(basis) > 3 else ''}"
         )
         rows.append([Cell(name, mark=f["kind"] == "illustrative"), number, f["unit"], f["kind"], _known(c, f), cell])
-    return Table.of(
-        "Facts behind the inputs",
-        ["Fact", "#Value", "Unit", "Kind", "Known on", "Source"],
-        rows,
-        note="A name with @ is a point of a series; its source says how it was set and names "
-        "the facts that it rests on.",
-        folded=True,
-        short="sources",
-    )
+    return Table.named("sources", rows, folded=True)
 
 
 def _known(c: Context, fact: dict[str, Any]) -> str:
@@ -120,76 +97,41 @@ def _known(c: Context, fact: dict[str, Any]) -> str:
         age = (date.fromisoformat(c.as_of) - date.fromisoformat(known)).days
     except ValueError:
         return known
-    return f"{known} (old)" if age > STALE_DAYS else known
+    return say("inputs.old", day=known) if age > STALE_DAYS else known
 
 
 def method_section(c: Context) -> Section:
     """Scope, regime, definitions, and what is first version or missing."""
-    s = Section("method", "Method, scope and what is missing")
+    s = Section("method")
     objective = c.answer["objective"]
     note = str((c.run.manifest.get("notes") or {}).get("scenario") or "")
     if note:
-        s.paragraphs.append(f"Scenario: {note}")
+        s.paragraphs.append(say("inputs.scenario", note=note))
     look = c.run.manifest.get("look_ahead")
-    regime = (
-        "the plan knows all dated inputs to the end (perfect foresight)"
-        if c.answer["regime"] == "foresight"
-        else f"each period is planned anew, {look} periods ahead"
-    )
-    s.paragraphs.append(
-        "Materials flow through processes that share capacities, with yields and lead times, to finished "
-        "accelerators; those wait for racks and energised "
-        f"power. A linear programme finds the plan with the largest {objective['kind']}; {regime}. A tail beyond the "
-        "last period is solved and not "
-        "reported. Results are conditional on the inputs: no forecast of what will happen, and no claim about what "
-        "any firm plans."
-    )
+    regime = say("inputs.foresight") if c.answer["regime"] == "foresight" else say("inputs.rolling", look=look)
+    s.paragraphs.append(say("inputs.method", kind=objective["kind"], regime=regime))
     if c.has_money:
-        s.paragraphs.append(
-            "Value accrues while an accelerator runs, at one rental path and fixed ratios between products; costs "
-            "are manufacturing costs spread over the "
-            "life. So the volumes say what the chain could do if each limit went to its best use; at market prices "
-            "less would be bought."
-        )
-    s.tables.append(
-        Table.of(
-            "First version or missing in this edition",
-            ["What", "State"],
-            [list(r) for r in _missing(c)],
-            short="limits_of_this_edition",
-        )
-    )
+        s.paragraphs.append(say("inputs.value"))
+    s.tables.append(Table.named("limits_of_this_edition", _missing(c)))
     return s
 
 
-def _missing(c: Context) -> list[tuple[str, str]]:
-    rows = [
-        (
-            "Shares of draws",
-            "no sampled run stands behind this report: ranges are single inputs moved alone, not probabilities",
-        ),
-        ("Agent tasks", "first version: one task profile a kind, review by people dominates"),
-        (
-            "Models and accelerators",
-            "pairs without a nearby measurement carry wide bands; confidence is told in the front's data",
-        ),
-        ("Product mix", "not pinned down by the optimum within a designer; the width of the mix is not printed"),
-    ]
-    named = {"market": "Market prices", "training_runs": "Training runs", "unit_cost": "Manufacturing cost and yield"}
-    if gone := [title for table, title in named.items() if c.table(table) is None]:
-        rows.append((", ".join(gone), "no section: not in this run (make it with --report, with a fleet)"))
-    if c.table("headline") is None:
-        rows.append(("Study of weak inputs", "not in this run: make the run with --report"))
-    if c.table("backtest") is None:
-        rows.append(("Track record", "no backtest in this run; outside estimates are shown instead"))
-    if c.table("accuracy") is None:
-        rows.append(("Accuracy of the engine", "not in this run"))
+def _missing(c: Context) -> list[list[str]]:
+    """What this edition leaves out, and why: known gaps of the version, then what the run does not hold."""
+
+    def row(name: str) -> list[str]:
+        return [say(f"missing.{name}"), say(f"missing.{name}_why")]
+
+    rows = [row(name) for name in ("draws", "tasks", "pairs", "mix")]
+    if gone := [t for t in ("market", "training_runs", "unit_cost") if c.table(t) is None]:
+        rows.append([", ".join(say(f"missing.{t}") for t in gone), say("missing.section_why")])
+    rows += [row(t) for t in ("headline", "backtest", "accuracy") if c.table(t) is None]
     return rows
 
 
 def repeat_section(c: Context) -> Section:
     """Run id, hash, command, versions, licences."""
-    s = Section("repeat", "How to repeat this, and credits")
+    s = Section("repeat")
     m = c.run.manifest
     versions = ", ".join(f"{k} {v}" for k, v in m["versions"].items())
     edits = "; ".join(f"{k}: {', '.join(v)}" for k, v in (m.get("edits") or {}).items())
@@ -198,27 +140,15 @@ def repeat_section(c: Context) -> Section:
     rows = [
         ("Command", command),
         ("Run", c.run.id),
-        ("SHA-256 of the input", c.run.hash),
-        ("Facts digest", m["facts_digest"]),
-        ("Facts known up to", c.as_of),
-        ("Computed on", m["created"]),
+        (say("inputs.run_hash"), c.run.hash),
+        (say("inputs.run_facts"), m["facts_digest"]),
+        (say("inputs.run_known"), c.as_of),
+        (say("inputs.run_computed"), m["created"]),
         ("Program", f"wafer2token {m['version']}; {versions}"),
-        ("Edits of the scenario", edits or "none"),
+        (say("inputs.run_edits"), edits or "none"),
     ]
-    s.tables.append(Table.of("This run", ["What", "Value"], [list(r) for r in rows], short="run"))
-    s.paragraphs.append(
-        "The run folder holds the scenario as resolved, every result, input and check as Parquet tables, and the "
-        "manifest with each fact. The same "
-        "command on the same facts and version gives the same hash and the same numbers."
-    )
-    s.paragraphs.append(
-        f"Beside this page, {c.run.id}-figures holds every figure as SVG and PNG, and what is drawn as CSV."
-    )
-    s.paragraphs.append(
-        "Accelerator shipments, sites and parts of the cost model: data by Epoch AI, licensed under CC BY 4.0 "
-        "(epoch.ai), shown beside our results or "
-        "as inputs where named. All other facts are single figures from the sources named in each row; "
-        "data/ATTRIBUTION.md lists licences of "
-        "benchmark results and model architectures."
-    )
+    s.tables.append(Table.named("run", [list(r) for r in rows]))
+    s.paragraphs.append(say("inputs.folder"))
+    s.paragraphs.append(say("inputs.beside", id=c.run.id))
+    s.paragraphs.append(say("inputs.credits"))
     return s

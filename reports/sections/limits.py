@@ -9,8 +9,10 @@ import pandas as pd
 
 from reports.answer_text import money_price
 from reports.blocks import Section, Table
+from reports.catalogue import columns, say
 from reports.context import Context
 from reports.figures import supply
+from reports.spans import join
 from reports.tables import records
 from reports.wording import count, percent, plain, span_words, stage_title
 
@@ -24,23 +26,25 @@ def binding_figure(c: Context) -> Any:
 
 def scope(c: Context) -> str:
     """Scenario, regime and horizon, for subtitles."""
-    return f"scenario {c.run.scenario}, {c.answer['regime']}, {c.periods[0]} to {c.periods[-1]}"
+    return say(
+        "limits.scope", scenario=c.run.scenario, regime=c.answer["regime"], first=c.periods[0], last=c.periods[-1]
+    )
 
 
 def limits_section(c: Context) -> Section:
     """What binds by quarter and year, with use of every limit."""
-    s = Section("binds", "What binds, and when")
+    s = Section("binds")
     spans = [x for x in c.stage_spans if x.stage]
     if spans:
-        words = "; ".join(f"{stage_title(x.stage)} {span_words(x.first, x.last, c.periods[-1])}" for x in spans)
-        s.paragraphs.append(f"Costliest stage by quarter: {words}.")
-    s.paragraphs.append(
-        "A limit is scarce when one more unit of it would raise the value of the plan. Its scarcity value is that "
-        "price times the "
-        "limit. Greatest shares of a capacity that a designer holds by contract count with the capacity's stage: "
-        "where such a share "
-        "is used up, the capacity as a whole may still have room."
-    )
+        words = join(
+            "; ",
+            (
+                say("limits.span", stage=stage_title(x.stage), span=span_words(x.first, x.last, c.periods[-1]))
+                for x in spans
+            ),
+        )
+        s.paragraphs.append(say("limits.by_quarter", spans=words))
+    s.paragraphs.append(say("limits.meaning"))
     if utilisation := _utilisation(c):
         s.figures.append(utilisation)
     s.tables.append(_rent_table(c))
@@ -90,45 +94,27 @@ def _rent_table(c: Context) -> Table:
         [title, stage_title(stage), *[(f"{v / scale:,.0f}" if v / scale >= 0.5 else "-", v / scale) for v in line]]
         for (title, stage), line in zip(rent.index, rent.to_numpy(), strict=True)
     ]
-    return Table.of(
-        f"Scarcity value of each limit by year, {unit}",
-        ["Limit", "Stage", *[f"#{y}" for y in c.years]],
-        rows,
-        note="Price of one more unit times the limit, summed over the quarters of the year: "
-        "marginal value at fixed product "
-        "values, in money of the period, not what anyone pays. Fees of take-or-pay contracts are left out.",
-        short="rents",
-    )
+    return Table.named("rents", rows, unit=unit, years=[f"#{y}" for y in c.years])
 
 
 def prices_section(c: Context) -> Section:
     """What one more unit of each limit is worth, in its own unit and in hours, tokens and tasks."""
-    s = Section("prices", "What one more unit of each limit is worth")
+    s = Section("prices")
     rows = [(p["period"], b) for p in c.answer["periods"] for b in p["binding"]]
     if not rows:
-        s.paragraphs.append("No limit has a price in this run.")
+        s.paragraphs.append(say("limits.no_price"))
         return s
-    s.paragraphs.append(
-        "Prices are marginal values at fixed product values: what one more unit would add to the plan. They say who "
-        "gains from "
-        "relief, not what a supplier charges. Each was checked by re-solving with the limit a little larger and a "
-        "little smaller; the "
-        "interval of the two is the range. Power is led by its lasting price (a megawatt added now and kept), "
-        "because one-quarter "
-        "prices jump with the timing of purchases."
-    )
+    s.paragraphs.append(say("limits.prices_meaning"))
     if c.has_money:
         table = _money_table(rows)
         if len(table):
             s.figures.append(supply.bottleneck_prices(table, c.periods, scope(c)))
     now = c.main_limit["period"] if c.main_limit else c.now
-    s.tables.append(
-        _price_table(c, [r for r in rows if r[0] == now], f"Prices in {now}", folded=False, short="prices_now")
-    )
+    s.tables.append(_price_table(c, [r for r in rows if r[0] == now], "prices_now", period=now))
     if (contracts := _contract_table(c)) is not None:
         s.tables.append(contracts)
     if len(c.periods) > 1:
-        s.tables.append(_price_table(c, rows, "Prices in every period", folded=True, short="prices"))
+        s.tables.append(_price_table(c, rows, "prices", folded=True))
     return s
 
 
@@ -145,16 +131,7 @@ def _contract_table(c: Context) -> Table | None:
         for r in records(sums.sort_values(["year", "price"], ascending=[True, False]))
     ]
     money_name = "USD" if c.has_money else str(c.answer["objective"]["unit"])
-    return Table.of(
-        "Prices of shares of a capacity held by contract",
-        ["Share", "Year", "#Periods in which it binds", f"#Mean price, {money_name}", "Per"],
-        rows,
-        note="What one more unit of the capacity would be worth in the hands of this holder while its greatest share "
-        "is used up; mean over those periods. The price of the capacity itself, above, adds up what all its shares "
-        "gain from "
-        "one more unit.",
-        short="contract_prices",
-    )
+    return Table.named("contract_prices", rows, unit=money_name)
 
 
 def _money_table(rows: list[tuple[str, dict[str, Any]]]) -> pd.DataFrame:
@@ -166,21 +143,14 @@ def _money_table(rows: list[tuple[str, dict[str, Any]]]) -> pd.DataFrame:
     return pd.DataFrame(found, columns=["period", "resource", "title", "stage", "usd_per_gpu_hour"])
 
 
-def _price_table(c: Context, rows: list[tuple[str, dict[str, Any]]], caption: str, folded: bool, short: str) -> Table:
+def _price_table(
+    c: Context, rows: list[tuple[str, dict[str, Any]]], short: str, folded: bool = False, **fields: str
+) -> Table:
     many = len({p for p, _ in rows}) > 1
-    heads = [*(["Period"] if many else []), "Limit", "#Price, one period", "#Lasting price", "Per"]
-    if c.has_money:
-        heads += ["#Per GPU-hour", "#Per million output tokens", "#Per task", "Reference"]
-    heads += ["#+1 %: finished", "#+1 %: energised", "#+1 %: H100e", "Binds next, at a rise of"]
-    note = (
-        f"{_money_note(c)}Every price lies within 1 % of the gain of a little more and the loss of a little less "
-        "unless its range is "
-        "printed beside it. +1 %: change of the totals over the horizon after a re-solve with this limit 1 % higher "
-        "in this period; it may "
-        "be negative, because better products can displace a larger number of simpler ones. H100e: equivalents by "
-        "dense BF16 arithmetic."
-    )
-    return Table.of(caption, heads, [_price_row(c, p, b, many) for p, b in rows], note=note, folded=folded, short=short)
+    money = columns("price_in_money") if c.has_money else []
+    body = [_price_row(c, p, b, many) for p, b in rows]
+    period = columns("price_period") if many else []
+    return Table.named(short, body, folded=folded, periods=period, money=money, money_note=_money_note(c), **fields)
 
 
 def _money_note(c: Context) -> str:
@@ -202,17 +172,13 @@ def _money_note(c: Context) -> str:
             if b["price"]["reference"]["task"]
         }
     )
-    return (
-        "Prices in USD of the period. Per GPU-hour, tokens and task: what the reference product carries of the "
-        "price, spread over its life "
-        f"(one-period price, for power the lasting one); model {', '.join(models)}, task {', '.join(tasks)}. "
-    )
+    return say("limits.money_note", models=join(", ", models), tasks=join(", ", tasks))
 
 
 def _price_row(c: Context, period: str, b: dict[str, Any], many: bool) -> list[Any]:
     price, (low, high) = b["price"], b["price_range"]
     wide = high - low > 0.01 * max(abs(price["native"]), abs(high))
-    shown = plain(price["native"]) + (f" ({plain(low)} to {plain(high)})" if wide else "")
+    shown = plain(price["native"]) + (say("limits.price_range", low=plain(low), high=plain(high)) if wide else "")
     row: list[Any] = [period] if many else []
     row += [
         b["title"],
@@ -231,6 +197,8 @@ def _price_row(c: Context, period: str, b: dict[str, Any], many: bool) -> list[A
     after = b["next_binding"]
     named = c.title(after["resource"]) if after["resource"] else ""
     row.append(
-        f"{named}, {percent(after['at_capacity_change'])}" if named and after["at_capacity_change"] is not None else "-"
+        say("limits.next", limit=named, rise=percent(after["at_capacity_change"]))
+        if named and after["at_capacity_change"] is not None
+        else "-"
     )
     return row

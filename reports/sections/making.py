@@ -7,19 +7,16 @@ from typing import Any
 import pandas as pd
 
 from reports.blocks import Section, Table
+from reports.catalogue import say
 from reports.context import Context
 from reports.figures import making
+from reports.spans import number
 from reports.tables import records
 from reports.wording import band, digits_for, listing, money, percent, plain
 
 __all__ = ["fact_words", "making_section"]
 
 PANELS = ("h100", "b200", "mi300x", "rubin")
-GROUPS = {
-    "logic": "Logic wafers, lost dies included", "memory": "Memory stacks",
-    "packaging": "Interposer, substrate, assembly",
-    "loss": "Good parts lost late", "test": "Test", "total": "Together",
-}  # fmt: skip
 
 
 def fact_words(c: Context, *tables: pd.DataFrame | None) -> str:
@@ -27,7 +24,7 @@ def fact_words(c: Context, *tables: pd.DataFrame | None) -> str:
     texts = {str(t) for table in tables if table is not None for t in table["fact_ids"].dropna()}
     ids = {name for text in texts for name in text.split()}
     weak = sum(1 for name in ids if name in c.facts and c.facts[name]["kind"] == "illustrative")
-    return f"Rests on {len(ids)} facts and series, {weak} of them illustrative; see All inputs and their sources."
+    return say("making.facts", facts=len(ids), weak=weak)
 
 
 def making_section(c: Context) -> Section | None:
@@ -35,7 +32,7 @@ def making_section(c: Context) -> Section | None:
     costs, published = c.table("unit_cost"), c.table("unit_cost_published")
     if costs is None or published is None:
         return None
-    s = Section("making", "What a good package costs to make")
+    s = Section("making")
     names = dict(zip(costs["sku"], costs["name"], strict=True))
     totals = costs[costs["part"] == "total"].set_index("sku")
     s.paragraphs.append(_cost_words(totals, names))
@@ -58,28 +55,27 @@ def _cost_words(totals: pd.DataFrame, names: dict[str, str]) -> str:
     said = []
     for r in records(totals[totals.index.isin(PANELS)]):
         digits = digits_for(r.value, r.low, r.high)
-        said.append(f"{names[r.Index]} USD {plain(r.value, digits)} (90 % of draws: {band(r.low, r.high)}; {r.on[:7]})")
-    return (
-        f"Cost of one good, tested package to its designer: {listing(said)}. In brackets the month of the wafer, "
-        "memory and assembly prices, in USD of that month. Wafers and memory count at the prices that their makers "
-        "charge, margins included; design and mask sets, boards, servers and the designer's own margin do not count. "
-        "This is a cost, not a price."
-    )
+        said.append(
+            say(
+                "making.package",
+                name=names[r.Index],
+                value=plain(r.value, digits),
+                band=band(r.low, r.high),
+                month=r.on[:7],
+            )
+        )
+    return say("making.cost", packages=listing(said))
 
 
 def _published_words(published: pd.DataFrame, names: dict[str, str]) -> str:
     rows = published[(published["part"] == "total") & published["published"].notna()]
     below = rows[rows["published"] > rows["high"]]
     inside = rows[(rows["published"] >= rows["low"]) & (rows["published"] <= rows["high"])]
-    words = f"{len(inside)} of {len(rows)} published totals lie inside our 90 % band"
+    words = say("making.published", inside=len(inside), all=len(rows))
     if len(below):
-        gaps = [f"{names[r.sku]} by {money(r.published - r.ours, 2)}" for r in records(below)]
-        words += f"; ours is lower for {listing(gaps)}"
-    return (
-        words
-        + ". The gaps are told below, part by part. The estimates are third parties' and none gives a range, so a "
-        "gap tells where sources differ and not who is right."
-    )
+        gaps = [say("making.gap", name=names[r.sku], amount=money(r.published - r.ours, 2)) for r in records(below)]
+        words += say("making.lower", gaps=listing(gaps))
+    return words + say("making.gaps")
 
 
 def _totals(c: Context, published: pd.DataFrame, totals: pd.DataFrame, names: dict[str, str]) -> Table:
@@ -93,20 +89,13 @@ def _totals(c: Context, published: pd.DataFrame, totals: pd.DataFrame, names: di
                 str(totals.loc[r.sku, "on"])[:7],
                 (plain(r.ours, digits), r.ours),
                 band(r.low, r.high),
-                (f"{r.published:,.0f}", r.published) if found else ("none found", None),
+                (f"{r.published:,.0f}", r.published) if found else (say("making.none_found"), None),
                 (plain(r.ours / r.published, 2), r.ours / r.published) if found else ("-", None),
                 r.words,
                 r.source,
             ]
         )
-    return Table.of(
-        "Cost of a good package beside published totals, USD without design and mask sets",
-        ["Package", "Prices of", "#Ours", "#90 % band", "#Published", "#Ours over theirs", "Gap in words", "Source"],
-        rows,
-        note=f"Band: 2,000 draws of every input within its own low and high, independent. "
-        f"{fact_words(c, c.table('unit_cost'), published)}",
-        short="unit_cost_totals",
-    )
+    return Table.named("unit_cost_totals", rows, facts=fact_words(c, c.table("unit_cost"), published))
 
 
 def _parts(published: pd.DataFrame, names: dict[str, str]) -> Table:
@@ -116,20 +105,13 @@ def _parts(published: pd.DataFrame, names: dict[str, str]) -> Table:
         rows.append(
             [
                 names[r.sku],
-                GROUPS.get(r.part, r.part),
+                say(f"package_parts.{r.part}"),
                 (f"{r.ours:,.0f}", r.ours),
                 (f"{r.published:,.0f}", r.published) if found else ("-", None),
                 r.source if r.part != "total" else "",
             ]
         )
-    return Table.of(
-        "Parts of the cost beside published parts, USD per good package",
-        ["Package", "Part", "#Ours", "#Published", "Source"],
-        rows,
-        note="Published test of the H100 and MI300X holds assembly as well. Parts may not add up by rounding.",
-        folded=True,
-        short="unit_cost_parts",
-    )
+    return Table.named("unit_cost_parts", rows, folded=True)
 
 
 def _yields(c: Context, s: Section) -> None:
@@ -140,13 +122,18 @@ def _yields(c: Context, s: Section) -> None:
     s.figures.append(making.yield_curves(curves, {r.die: float(r.area_mm2) for r in records(_apart(one))}))
     first = dies.iloc[0]
     s.paragraphs.append(
-        f"Spare blocks lift the yield: of {first['die']} dies ({first['area_mm2']:.0f} mm²) "
-        f"{percent(first['full_yield'])} are free of defects and {percent(first['die_yield'])} serve the "
-        f"{first['name']}, line yield included, because dies with some bad blocks are sold with them switched off."
+        say(
+            "making.spare",
+            die=first["die"],
+            area=number(first["area_mm2"], ".0f"),
+            full_yield=percent(first["full_yield"]),
+            die_yield=percent(first["die_yield"]),
+            name=first["name"],
+        )
     )
     s.tables.append(_die_table(c, dies))
     if sites is not None:
-        s.figures.append(making.wafer_map_figure(sites, f"{sites['die'].iloc[0]} dies"))
+        s.figures.append(making.wafer_map_figure(sites, say("making.map_of", die=sites["die"].iloc[0])))
 
 
 def _apart(dies: pd.DataFrame, gap: float = 25.0) -> pd.DataFrame:
@@ -162,7 +149,7 @@ def _die_table(c: Context, dies: pd.DataFrame) -> Table:
     rows = [
         [
             r.name,
-            f"{r.die} ({r.per_package} a package)",
+            say("making.dies", die=r.die, per_package=r.per_package),
             r.node.upper(),
             r.on[:7],
             (f"{r.area_mm2:,.0f}", r.area_mm2),
@@ -174,15 +161,7 @@ def _die_table(c: Context, dies: pd.DataFrame) -> Table:
         ]
         for r in records(dies)
     ]
-    heads = ["Package", "Die", "Node", "As of", "#mm²", "#Defects per cm²", "#Whole dies a wafer", "#Free of defects"]
-    return Table.of(
-        "Leading die of each package",
-        [*heads, "#Serve", "#Good dies a wafer"],
-        rows,
-        note="Serve: with the blocks that the product needs, times line yield. Wafer: 300 mm, 3 mm edge, best "
-        f"offset. {fact_words(c, dies)}",
-        short="die_yields",
-    )
+    return Table.named("die_yields", rows, facts=fact_words(c, dies))
 
 
 def _stacks(c: Context, s: Section) -> None:
@@ -191,11 +170,7 @@ def _stacks(c: Context, s: Section) -> None:
         return
     s.figures.append(making.stack_heights(stacks))
     quoted = stacks[stacks["quoted"]]
-    s.paragraphs.append(
-        f"Every layer of a memory stack must work, so yield falls with height. {len(quoted)} of {len(stacks)} points "
-        "are quoted in the facts; the others follow from the bond yield per layer that the nearest quoted height "
-        "implies."
-    )
+    s.paragraphs.append(say("making.stacks", quoted=len(quoted), all=len(stacks)))
 
 
 def _carbon(c: Context, s: Section) -> None:
@@ -217,15 +192,7 @@ def _carbon(c: Context, s: Section) -> None:
                 (f"{whole.water_liters:,.0f}", whole.water_liters),
             ]
         )
-    titles = {**making.PARTS, "substrate": "Substrate and assembly"}
+    titles = {**making.PARTS, "substrate": say("making.substrate")}
     s.tables.append(
-        Table.of(
-            "Embodied carbon of a good package, kg CO2e, and fab water, litres",
-            ["Package", *[f"#{titles.get(p, p)}" for p in parts], "#Together", "#Range over grids", "#Water, litres"],
-            rows,
-            note="Fabs on Taiwan's grid; range: least and most over five grids (Taiwan, USA, Korea, Japan, world), "
-            "the only spread that is counted. Energy, gas and material per cm² of each node after ACT; memory per GB "
-            f"and package values are single figures. {fact_words(c, table)}",
-            short="carbon",
-        )
+        Table.named("carbon", rows, facts=fact_words(c, table), parts=[f"#{titles.get(p, p)}" for p in parts])
     )

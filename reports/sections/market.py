@@ -7,9 +7,11 @@ from typing import Any
 import pandas as pd
 
 from reports.blocks import Section, Table
+from reports.catalogue import say
 from reports.context import Context
 from reports.figures import market as figures
 from reports.sections.making import fact_words
+from reports.spans import join, number
 from reports.tables import records
 from reports.wording import band, digits_for, listing, percent, plain
 
@@ -18,12 +20,7 @@ __all__ = ["market_section"]
 OWNER, SOLD, RUNNING = "owner cost", "owner cost, most hours sold", "running cost"
 #: A price this near owner cost (as a ratio) is not called below it.
 SAME = 0.995
-KINDS = (("contract", "Contract"), ("spot", "Spot"), ("list", "List"))
-CONFIDENCE = {
-    "measured_nearby": "measured nearby", "same_hardware": "same hardware measured",
-    "same_family": "same family measured",
-    "first_principles": "first principles",
-}  # fmt: skip
+KINDS = ("contract", "spot", "list")
 
 
 def market_section(c: Context) -> Section | None:
@@ -31,14 +28,9 @@ def market_section(c: Context) -> Section | None:
     prices, quotes = c.table("market"), c.table("price_series")
     if prices is None or quotes is None:
         return None
-    s = Section("market", "Current answers: hours, tokens and tasks on the market")
+    s = Section("market")
     day = str(prices.loc[prices["price_kind"] == OWNER, "on"].iloc[0])
-    s.paragraphs.append(
-        f"As of {day}, in USD of the day of each quote. Owner cost, contract, spot, list and index are different "
-        "things and are never blended: owner cost is computed (United States, bought now by a neocloud); the others "
-        "are medians of quotes of the last 365 days, the newest of each seller, with their range. A range of one "
-        "quote is no range."
-    )
+    s.paragraphs.append(say("market.as_of", day=day))
     s.tables.append(_hours(c, prices, day))
     s.paragraphs.append(_below_words(prices))
     owner = prices[prices["price_kind"] == OWNER].rename(columns={"usd_per_gpu_hour": "value"})
@@ -65,22 +57,18 @@ def _hours(c: Context, prices: pd.DataFrame, day: str) -> Table:
     observed = prices[~prices["price_kind"].isin([OWNER, SOLD, RUNNING])]
     for chip, form in observed[["chip", "form"]].drop_duplicates().itertuples(index=False):
         row: list[Any] = [f"{chip} {form}" if form not in ("", "not stated") else chip]
-        row[0] += ", form not stated" if form == "not stated" else ""
+        row[0] += say("market.form_not_stated") if form == "not stated" else ""
         own = _pick(prices, chip, OWNER)
         row += [_number(own), "-" if own is None else band(own.low, own.high)]
         row += [_number(_pick(prices, chip, kind)) for kind in (SOLD, RUNNING)]
-        rows.append([*row, *[x for kind, _ in KINDS for x in _observed(_pick(prices, chip, kind, form))]])
-    return Table.of(
-        f"Price of one accelerator-hour on {day}, USD",
-        ["Accelerator", "#Owner cost", "90 % band", "#Most hours sold", "#Running cost",
-         *[x for _, t in KINDS for x in (f"#{t}", "range; quotes; newest")]],
+        rows.append([*row, *[x for kind in KINDS for x in _observed(_pick(prices, chip, kind, form))]])
+    return Table.named(
+        "market",
         rows,
-        note="Owner cost per sold hour. -: no quote in the 365 days. Index and capacity blocks: in the figure. "
-        "Contract: one to three years, terms mixed. List: on demand. Most hours sold: the high end of the sold "
-        "share. Running cost: power, people, upkeep and repairs of hardware that is paid for, per sold hour. "
-        f"{fact_words(c, prices)}",
-        short="market",
-    )  # fmt: skip
+        day=day,
+        facts=fact_words(c, prices),
+        kinds=[x for k in KINDS for x in (f"#{say(f'price_kinds.{k}')}", str(say("price_kinds.range")))],
+    )
 
 
 def _number(r: Any) -> Any:
@@ -102,27 +90,29 @@ def _below_words(prices: pd.DataFrame) -> str:
     rows = prices[(prices["price_kind"] == "contract") & prices["usd_per_gpu_hour"].notna()]
     below = rows[rows["over_owner_cost"] < SAME]
     if below.empty:
-        return f"None of {len(rows)} contract medians lies below owner cost."
+        return say("market.none_below", rows=len(rows))
     said, covered = [], 0
     for r in records(below):
         own, full = _pick(prices, r.chip, OWNER), _pick(prices, r.chip, SOLD)
         name = f"{r.chip} {r.form}" if r.form not in ("", "not stated") else r.chip
-        said.append(f"{name} {r.usd_per_gpu_hour:.2f} against {own.usd_per_gpu_hour:.2f}")
+        said.append(
+            say(
+                "market.below",
+                name=name,
+                price=number(r.usd_per_gpu_hour, ".2f"),
+                owner=number(own.usd_per_gpu_hour, ".2f"),
+            )
+        )
         covered += full is not None and r.usd_per_gpu_hour >= full.low
     running = [x for chip in dict.fromkeys(below["chip"]) if (x := _pick(prices, chip, RUNNING)) is not None]
     above = all(r.usd_per_gpu_hour > x.usd_per_gpu_hour for r in records(below) for x in running if x.chip == r.chip)
     share = (
-        f"{covered} of these {len(below)} lie inside the band at most hours sold. "
-        if covered < len(below)
-        else "All of these lie inside the band at most hours sold. "
+        say("market.covered", covered=covered, all=len(below)) if covered < len(below) else say("market.all_covered")
     )
     return (
-        f"Contract medians below owner cost: {listing(said)} USD per hour. This can be so for four reasons. A "
-        "contract sells nearly every hour, while owner cost spreads the hardware over the mean sold share. "
-        f"{share}Hardware that was bought earlier is paid for: "
-        + ("every contract here is above the running cost, so it still earns. " if above and running else "")
-        + "The owner may pay less for capital or servers than our middle case. And quotes differ in term, volume and "
-        "in what they bundle (network, storage, support), with one to three quotes behind each median."
+        say("market.below_words", prices=listing(said), share=share)
+        + (say("market.above_running") if above and running else "")
+        + say("market.other_reasons")
     )
 
 
@@ -132,20 +122,23 @@ def _model_words(c: Context, models: pd.DataFrame) -> str:
     ratio = done.pivot_table(index="model", columns="target", values="value").dropna()
     targets = list(dict.fromkeys(models["target"]))
     spread = ratio[targets[1]] / ratio[targets[0]] if len(targets) > 1 and len(ratio) else None
-    words = (
-        f"Open models on {c.short(first['sku'])} at its owner cost of USD {plain(first['usd_per_gpu_hour'])} per sold "
-        f"hour ({band(first['hour_low'], first['hour_high'])}), requests of {first['prompt_tokens']:,.0f} prompt and "
-        f"{first['output_tokens']:,.0f} output tokens."
+    words = say(
+        "market.models",
+        sku=c.short(first["sku"]),
+        rent=plain(first["usd_per_gpu_hour"]),
+        band=band(first["hour_low"], first["hour_high"]),
+        prompt_tokens=number(first["prompt_tokens"], ",.0f"),
+        output_tokens=number(first["output_tokens"], ",.0f"),
     )
     if spread is not None and len(spread):
-        words += f" The faster target costs {band(float(spread.min()), float(spread.max()))} times the slower one."
+        words += say("market.faster", band=band(float(spread.min()), float(spread.max())))
     return words
 
 
 def _models(c: Context, models: pd.DataFrame) -> Table:
     rows = []
     for r in records(models):
-        target = f"first token {r.ttft_s:g} s, then {1000 * r.tpot_s:.0f} ms"
+        target = say("market.target", first=number(r.ttft_s, "g"), next=number(1000 * r.tpot_s, ".0f"))
         if pd.isna(r.value):
             rows.append([r.model, target, *[("-", None)] * 4, r.reason, "-"])
             continue
@@ -156,22 +149,12 @@ def _models(c: Context, models: pd.DataFrame) -> Table:
                 (plain(r.value, 2), r.value),
                 band(r.low, r.high),
                 (plain(r.input_value, 2), r.input_value),
-                (f"{plain(r.tokens_per_s, 2)} ({band(r.rate_low, r.rate_high)})", r.tokens_per_s),
-                f"{r.label}, {CONFIDENCE.get(r.confidence, r.confidence)}",
+                (say("market.rate", rate=plain(r.tokens_per_s, 2), band=band(r.rate_low, r.rate_high)), r.tokens_per_s),
+                f"{r.label}, {say(f'confidence.{r.confidence}')}",
                 _layout(r.setup),
             ]
         )
-    return Table.of(
-        f"Cost of a million tokens of open models on {c.short(models['sku'].iloc[0])}, USD",
-        ["Model", "Target, 99th percentile", "#Output", "#Output, 90 % band", "#Input",
-         "#Output tokens/s an accelerator",
-         "Check", "Layout"],
-        rows,
-        note="Cheapest point within the target; each token class bears its share of the busy time. Band: hour and "
-        "engine joined. Check: the rate is the engine's own, or its class where a rate is quoted; then how near a "
-        f"measurement is. No margin. {fact_words(c, models)}",
-        short="open_models",
-    )  # fmt: skip
+    return Table.named("open_models", rows, sku=c.short(models["sku"].iloc[0]), facts=fact_words(c, models))
 
 
 def _layout(setup: str) -> str:
@@ -187,12 +170,9 @@ def _layout(setup: str) -> str:
 def _task_words(tasks: pd.DataFrame) -> str:
     done = tasks.dropna(subset=["value"])
     people = done.groupby("task", sort=False)["people_share"].mean()
-    most = [f"{t} ({percent(v)})" for t, v in people.items() if v > 0.5]
-    words = (
-        "Course tasks at API prices: calls, tokens and success rates are those of each task's own evidence, so "
-        "models differ here by price alone and not by skill; a weaker model would need more attempts."
-    )
-    return words + (f" Review by people is most of the cost of {listing(most)}." if most else "")
+    most = [say("market.share_of", task=t, share=percent(v)) for t, v in people.items() if v > 0.5]
+    words = say("market.tasks")
+    return words + (say("market.people", tasks=listing(most)) if most else "")
 
 
 def _tasks(c: Context, tasks: pd.DataFrame) -> Table:
@@ -214,13 +194,7 @@ def _tasks(c: Context, tasks: pd.DataFrame) -> Table:
                 r.prices,
             ]
         )
-    evidence = "; ".join(f"{r.task}: {r.source}" for r in records(tasks.drop_duplicates("task")))
-    return Table.of(
-        "Cost of a verified task at API prices, USD",
-        ["Task", "Model", "#USD per verified task", "#90 % interval", "#Attempts verified", "#Review by people",
-         "Input / output price, USD per million", "Source of prices"],
-        rows,
-        note="Verified: failed attempts are paid for by the successful ones. Interval: success rate, and spread of "
-        f"spending where seen; list prices are taken as exact. Calls and success: {evidence}. {fact_words(c, tasks)}",
-        short="api_tasks",
-    )  # fmt: skip
+    evidence = join(
+        "; ", (say("market.evidence", task=r.task, source=r.source) for r in records(tasks.drop_duplicates("task")))
+    )
+    return Table.named("api_tasks", rows, evidence=evidence, facts=fact_words(c, tasks))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from reports.blocks import Section, Table
+from reports.catalogue import say
 from reports.context import Context
 from reports.figures import supply
 from reports.sections.limits import scope
@@ -18,23 +19,13 @@ FULL = 0.995
 
 def supply_section(c: Context) -> Section:
     """Finished and energised accelerators by product, designer and region."""
-    s = Section("supply", "How many accelerators")
+    s = Section("supply")
     rows = c.results[c.results["quantity"].isin(["finished", "energised"])]
     table = rows.assign(sku=rows["subject"])[["period", "sku", "quantity", "value"]]
     s.figures.append(supply.accelerator_stack(table, c.periods, scope(c), {k: c.short(k) for k in c.skus_by_size}))
-    s.paragraphs.append(
-        "Finished: packages that passed final test. Energised: accelerators that went into service in a powered "
-        "hall. The two differ by what "
-        "waits in stock, and by what was finished before the first quarter."
-        if c.has_fleet
-        else "Finished: final products sold. This scenario has no fleet, so nothing is energised."
-    )
+    s.paragraphs.append(say("supply.finished_energised") if c.has_fleet else say("supply.no_fleet"))
     if len(c.years) > 1:
-        s.paragraphs.append(
-            "The split among products of one designer is loose: plans within 0.1 % of the best differ by up to half "
-            "in one product. "
-            "Read designers and years, not single products and quarters."
-        )
+        s.paragraphs.append(say("supply.loose_split"))
     for quantity in ("finished", "energised"):
         if len(c.quantity(quantity)):
             s.tables.append(_by_year(c, quantity))
@@ -56,13 +47,8 @@ def _by_year(c: Context, quantity: str) -> Table:
         for k, line in zip(sums.index, sums.to_numpy(), strict=True)
     ]
     body.append(["All", "", *[_thousand(v, scale) for v in sums.sum()]])
-    return Table.of(
-        f"{quantity.capitalize()} accelerators by year, {unit}",
-        ["Product", "Designer", *[f"#{y}" for y in c.years]],
-        body,
-        note="Rows may not add to the last one by rounding.",
-        short=f"{quantity}_by_year",
-    )
+    years = [f"#{y}" for y in c.years]
+    return Table.named(f"{quantity}_by_year", body, unit=say(f"units.{unit}"), years=years)
 
 
 def _thousand(value: float, scale: float) -> tuple[str, float]:
@@ -78,12 +64,7 @@ def _by_region(c: Context) -> Table:
     body = [
         [c.title(k), *[_thousand(v, 1e3) for v in line]] for k, line in zip(sums.index, sums.to_numpy(), strict=True)
     ]
-    return Table.of(
-        "Energised accelerators by region, thousand",
-        ["Region", *[f"#{y}" for y in c.years]],
-        body,
-        short="energised_by_region",
-    )
+    return Table.named("energised_by_region", body, years=[f"#{y}" for y in c.years])
 
 
 def power_section(c: Context) -> Section | None:
@@ -92,16 +73,10 @@ def power_section(c: Context) -> Section | None:
     capacity = capacity[capacity["stage"] == "power"]
     if capacity.empty:
         return None
-    s = Section("power", "Power")
+    s = Section("power")
     table = _power_table(c, capacity)
     s.figures.append(supply.power_limits(table, c.periods, _power_headline(c), scope(c)))
-    s.paragraphs.append(
-        "The limit is facility power of AI halls that are switched on, from named sites and grid sources, never from "
-        "chips sold. The band is "
-        "the sum of the regions' low and high cases, so it is wider than any one outcome. What an accelerator takes "
-        "is its planning "
-        "power: chip, server, cooling and the share of the peak rating that a plan reserves."
-    )
+    s.paragraphs.append(say("supply.power"))
     names = ("without_power_rows_mw", "without_chip_rows_mw", "built_mw")
     wide = c.results[c.results["quantity"].isin(names)].pivot_table(index="period", columns="quantity", values="value")
     if set(names) <= set(wide.columns):
@@ -118,10 +93,10 @@ def _power_headline(c: Context) -> str:
     regions = [g for g in use.columns if full[g].iloc[-1]]
     if not regions:
         last = c.periods[-1]
-        return f"No region's energised power is full in {last}"
+        return say("supply.none_full", period=last)
     since = next(p for k, p in enumerate(c.periods) if bool(full[regions].iloc[k:].all(axis=None)))
     rest = [c.title(g) for g in use.columns if g not in regions]
-    return f"Energised power is full from {since}" + (f", except in {listing(rest)}" if rest else "")
+    return say("supply.full_since", period=since) + (say("supply.full_except", regions=listing(rest)) if rest else "")
 
 
 def _power_table(c: Context, capacity: pd.DataFrame) -> pd.DataFrame:
@@ -155,22 +130,4 @@ def _power_by_year(c: Context, table: pd.DataFrame) -> Table:
         rows.append(
             [f"{r['period']}", *[("-", None) if v is None or pd.isna(v) else (f"{v:,.0f}", float(v)) for v in cells]]
         )
-    columns = [
-        "Period",
-        "#Energised",
-        "#Low case",
-        "#High case",
-        "#Reserved for the fleet",
-        "#Power-limited",
-        "#Chip-limited",
-    ]
-    return Table.of(
-        "Power at the end of each year, MW of facility power",
-        columns,
-        rows,
-        note="Energised, cases and reserved: mean of the quarter. Power-limited: fleet (planning MW at the end of the "
-        "quarter) that chips would "
-        "allow beyond what is built if no power row held; those accelerators are never made. Chip-limited: the "
-        "reverse.",
-        short="power",
-    )
+    return Table.named("power", rows)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reports.catalogue import english, filled, read_catalogue
+from reports.catalogue import english, read_catalogue
 from reports.choices import apply_choices, read_choices
 from reports.context import Context
 from reports.draws import SampleError, add_draws, binding_shares, draws_section, open_draws, quantiles
@@ -98,40 +98,39 @@ def test_make_report_takes_a_choice_file(tmp_path: Path) -> None:
     assert made.title == "Course" and [s.id for s in made.sections] == ["binds", "notes"]
 
 
-def test_catalogue_holds_every_title_label_and_caption_of_a_report(small: Run, drawn: Path) -> None:
-    made = make_report([small, small], previous=small, sample=drawn)
-    words = english().words
-    for section in made.sections:
-        assert section.title == words["sections"][section.id]
-        for table in section.tables:
-            if table.short in words["captions"]:
-                assert filled(table.caption, words["captions"][table.short], "hit") == "hit", table.caption
-    assert {line.label for line in made.answer} <= set(words["first_page"].values())
+def test_labels_of_the_first_page_are_words_of_the_catalogue(usual: Report) -> None:
+    assert {line.label for line in usual.answer} <= set(english().group("first_page").values())
 
 
-def test_a_translation_changes_headings_and_keeps_numbers(usual: Report, tmp_path: Path) -> None:
-    write(tmp_path, "language: de\nsections: {supply: Wie viele}\ncaptions: {finished_by_year: 'Fertig, {unit}'}\n"
-          "first_page: {answer: Die Antwort.}\n", "de.yaml")  # fmt: skip
-    made = apply_choices(fresh(usual), read_choices(write(tmp_path, "text: de.yaml\n")))
-    assert made.answer[0].label == "Die Antwort." and made.answer[0].text == usual.answer[0].text
-    supply = next(s for s in made.sections if s.id == "supply")
-    assert supply.title == "Wie viele" and supply.tables[0].caption.startswith("Fertig, ")
-    assert supply.tables[0].rows == next(s for s in usual.sections if s.id == "supply").tables[0].rows
+def test_a_translation_changes_words_and_keeps_numbers(usual: Report, small: Run, tmp_path: Path) -> None:
+    write(tmp_path, "language: de\nsections: {supply: Wie viele}\nsupply: {loose_split: Nur Summen lesen.}\n"
+          "numbers: {million: '{n} Mio.'}\n"
+          "tables: {finished_by_year: {caption: 'Fertig, {unit}', columns: 'Produkt | Entwickler | {years}'}}\n",
+          "de.yaml")  # fmt: skip
+    made = make_report([small], choices=read_choices(write(tmp_path, "text: de.yaml\n")))
+    ours = next(s for s in made.sections if s.id == "supply")
+    theirs = next(s for s in usual.sections if s.id == "supply")
+    assert ours.title == "Wie viele" and "Nur Summen lesen." in ours.paragraphs
+    assert ours.tables[0].caption.startswith("Fertig, ") and ours.tables[0].columns[0].title == "Produkt"
+    assert ours.tables[0].rows == theirs.tables[0].rows
+    assert "Mio." in made.answer[0].text and "million" not in made.answer[0].text
     assert '<html lang="de">' in render_html(made)
-    assert english().words["sections"]["supply"] == "How many accelerators"
+    assert english()["sections.supply"] == "How many accelerators"
 
 
 def test_all_problems_of_a_translation_come_at_once(tmp_path: Path) -> None:
     path = write(
-        tmp_path, "language: 5\nsektions: {}\nsections: {supplies: x, power: ''}\ncaptions: {hours: 'in {year}'}\n"
+        tmp_path,
+        "language: 5\nsektions: {a: b}\nsections: {supplies: x, power: ''}\n"
+        "tables: {hours: {caption: 'in {year}', columns: A | B}}\n",
     )
     with pytest.raises(ScenarioError) as caught:
         read_catalogue(path)
     said = str(caught.value)
     for words in ("5 is not a language code", "did you mean sections", "did you mean supply", "write the words",
-                  "{year} is not filled in"):  # fmt: skip
+                  "{year} is not filled in", "keep the columns"):  # fmt: skip
         assert words in said
-    assert len(caught.value.problems) == 5
+    assert len(caught.value.problems) == 6
 
 
 # ---- draws
