@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from supply.facts import Fact, catalog
+from supply.input_files import InputFileError, read_utf8
+from supply.input_text import InputTextError, parse_yaml
 
 __all__ = ["fact_ids", "read_case"]
 
@@ -51,12 +53,9 @@ def fact_ids(path: Path) -> list[str]:
 
 
 def _load(path: Path, error: type[ValueError]) -> Any:
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-
     try:
-        return YAML(typ="safe").load(path.read_text(encoding="utf-8"))
-    except (OSError, YAMLError, UnicodeDecodeError) as exc:
+        return parse_yaml(read_utf8(path, "case card"))
+    except (OSError, InputFileError, InputTextError) as exc:
         raise error(f"{path}: cannot be read: {exc}") from exc
 
 

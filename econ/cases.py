@@ -11,7 +11,6 @@ import ast
 import csv
 import difflib
 import importlib
-import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -21,11 +20,14 @@ from typing import Any
 
 import numpy as np
 
-from econ.case_table import CaseTableError, read_case_table
+from supply.files import whole_text
+from supply.input_table import InputTableError, read_input_table
+from supply.input_text import InputTextError, parse_json
 from supply.paths import data_file
 
 __all__ = ["CaseAnswer", "CasesError", "answer_case", "answer_cases", "cases_file"]
 
+READ = ("case_id", "inputs_json", "output_quantity")
 ADDED = ("computed", "formula", "reason")
 
 
@@ -247,11 +249,11 @@ def answer_cases(rows: Iterable[Mapping[str, str]]) -> list[dict[str, str]]:
     answered = []
     for row in rows:
         try:
-            inputs = json.loads(row.get("inputs_json") or "")
+            inputs = parse_json(row.get("inputs_json") or "")
             if not isinstance(inputs, dict):
                 raise TypeError("inputs_json is not an object")
             answer = answer_case(row.get("output_quantity", ""), inputs)
-        except (json.JSONDecodeError, TypeError) as problem:
+        except (InputTextError, TypeError) as problem:
             answer = CaseAnswer(None, "", f"inputs_json cannot be read: {problem}")
         computed = "" if answer.computed is None else repr(answer.computed)
         answered.append({**row, "computed": computed, "formula": answer.formula, "reason": answer.reason})
@@ -266,14 +268,14 @@ def cases_file(source: Path | str, target: Path | str) -> int:
     """
     source, target = Path(source), Path(target)
     try:
-        columns, cases = read_case_table(source, ("case_id", "inputs_json", "output_quantity"))
-    except CaseTableError as problem:
+        columns, cases = read_input_table(source, READ, READ)
+    except InputTableError as problem:
         raise CasesError(str(problem)) from problem
-    lacking = [c for c in ("case_id", "inputs_json", "output_quantity") if c not in columns]
+    lacking = [c for c in READ if c not in columns]
     if lacking:
         raise CasesError(f"{source}: lacks the column(s) {', '.join(lacking)}; it has {', '.join(columns) or 'none'}")
     rows = answer_cases(cases)
-    with target.open("w", encoding="utf-8", newline="") as stream:
+    with whole_text(target) as stream:
         writer = csv.DictWriter(
             stream, [*columns, *(c for c in ADDED if c not in columns)], extrasaction="ignore", lineterminator="\n"
         )

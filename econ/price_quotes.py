@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import csv
+import math
 import re
 import statistics
 from collections.abc import Mapping
@@ -14,6 +14,7 @@ from typing import Any
 
 from econ.prices import RentalPriceError, price_per_accelerator_hour, spot_discount
 from supply.facts import Catalog, Fact, catalog
+from supply.input_table import InputTableError, numbered_rows
 
 __all__ = [
     "MARKETS",
@@ -208,31 +209,49 @@ def instance_price_rows(path: Path) -> list[dict[str, Any]]:
     Raises:
         RentalPriceError: when a row has an accelerator but no count or price, with its line.
     """
-    with path.open(encoding="utf-8", newline="") as stream:
-        rows = list(csv.DictReader(line for line in stream if not line.startswith("#")))
-    return [_instance_row(row, path, i + 2) for i, row in enumerate(rows) if row.get("accelerator")]
+    try:
+        header, rows = numbered_rows(path, BOOK_COLUMNS, (*BOOK_COLUMNS, *_OPTIONAL), "price book")
+    except InputTableError as problem:
+        raise RentalPriceError(str(problem)) from problem
+    lacking = [c for c in BOOK_COLUMNS if c not in header]
+    if lacking:
+        raise RentalPriceError(f"{path.name}: lacks the column(s) {', '.join(lacking)}")
+    return [_instance_row(row, path, line) for line, row in rows if row.get("accelerator")]
+
+
+BOOK_COLUMNS = ("vendor", "accelerator", "accelerator_count", "price")
+_OPTIONAL = ("gpu_memory_mib", "spot_price", "total_gpu_memory_mib")
 
 
 def _instance_row(row: Mapping[str, str], path: Path, line: int) -> dict[str, Any]:
     try:
-        count, price = float(row["accelerator_count"]), float(row["price"])
+        count, price, size, spot, stated = (_cell(row, c) for c in ("accelerator_count", "price", *_OPTIONAL))
+        if not count or price is None:
+            raise RentalPriceError(f"accelerator {row['accelerator']!r:.80} needs a count and a price")
+        hourly = price_per_accelerator_hour(price, count)
+        discount = spot_discount(spot, price) if spot is not None else None
     except ValueError as problem:
-        raise RentalPriceError(
-            f"{path.name}:{line}: accelerator {row['accelerator']} needs a count and a price"
-        ) from problem
-    size = float(row["gpu_memory_mib"]) if row.get("gpu_memory_mib") else None
+        raise RentalPriceError(f"{path.name}:{line}: {problem}") from problem
     total = count * size if size is not None else None
-    spot = row.get("spot_price")
     return {
         "vendor": row["vendor"],
         "accelerator": row["accelerator"],
         "count": count,
-        "usd_per_gpu_hour": price_per_accelerator_hour(price, count),
-        "spot_discount": spot_discount(float(spot), price) if spot else None,
+        "usd_per_gpu_hour": hourly,
+        "spot_discount": discount,
         "total_memory_mib": total,
-        "total_column_agrees": total is None or _same(row.get("total_gpu_memory_mib"), total),
+        "total_column_agrees": total is None or (stated is not None and abs(stated - total) < 0.5),
     }
 
 
-def _same(text: str | None, value: float) -> bool:
-    return bool(text) and abs(float(text or 0) - value) < 0.5
+def _cell(row: Mapping[str, str], column: str) -> float | None:
+    text = (row.get(column) or "").strip()
+    if not text:
+        return None
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number < math.inf:
+        raise RentalPriceError(f"{column} = {text!r:.80} is not a finite number of 0 or more")
+    return number

@@ -8,8 +8,6 @@ attempt.
 
 from __future__ import annotations
 
-import csv
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -19,6 +17,9 @@ from typing import Any
 from econ.agent_calls import AgentError
 from econ.agent_price import TaskPrice
 from econ.usage import TokenUsage, UsageConvention, UsageError, from_report
+from supply.input_files import InputFileError, read_utf8
+from supply.input_table import InputTableError, numbered_rows, slips
+from supply.input_text import InputTextError, parse_json
 
 __all__ = ["CallEvent", "CleanLog", "Run", "clean", "read_trajectories", "runs"]
 
@@ -122,13 +123,13 @@ def read_trajectories(
         AgentError: with every bad row as `file:line: column: problem`.
     """
     path = Path(path)
-    names = dict(columns or {})
+    wanted = _their_names(columns or {})
     events: list[CallEvent] = []
     problems: list[str] = []
     before = 0.0
-    for line, row in _rows(path):
+    for line, row in _rows(path, list(wanted.values())):
         try:
-            event = _event({k: row.get(names.get(k, k)) for k in (*REQUIRED, *NUMBERS, *_TEXT)}, convention)
+            event = _event({k: row.get(theirs) for k, theirs in wanted.items()}, convention)
             if cumulative_cost:
                 event, before = _difference(event, before)
             events.append(event)
@@ -139,32 +140,47 @@ def read_trajectories(
         raise AgentError("\n".join([f"{len(problems)} bad row(s):", *problems[:20]]) + more)
     if not events:
         raise AgentError(f"{path.name}: no calls in the log")
+    if len({e.started.tzinfo is None for e in events if e.started is not None}) > 1:
+        raise AgentError(f"{path.name}: started: some times have a time zone and some have none: write it for all")
     return events
 
 
 _TEXT = ("parent", "started", "verified")
 
 
-def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as exc:
-        raise AgentError(f"{path}: cannot be read as UTF-8 text: {exc}") from exc
-    if path.suffix.lower() in (".jsonl", ".ndjson"):
-        for line, part in enumerate(text.splitlines(), start=1):
-            if part.strip():
-                yield line, _json(part, f"{path.name}:{line}")
+def _their_names(columns: Mapping[str, str]) -> dict[str, str]:
+    """This module's names -> the file's."""
+    known = list(dict.fromkeys((*REQUIRED, *NUMBERS, *_TEXT)))
+    unknown = [k for k in columns if k not in known]
+    if unknown:
+        raise AgentError(f"columns: {unknown[0]!r} is not a column of this log; they are {', '.join(known)}")
+    return {k: columns.get(k, k) for k in known}
+
+
+def _rows(path: Path, names: Sequence[str]) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    if path.suffix.lower() not in (".jsonl", ".ndjson"):
+        try:
+            yield from numbered_rows(path, names, names, "agent log")[1]
+        except InputTableError as exc:
+            raise AgentError(str(exc)) from exc
         return
-    reader = csv.DictReader(text.splitlines())
-    for row in reader:
-        yield reader.line_num, row
+    try:
+        text = read_utf8(path, "agent log")
+    except (OSError, InputFileError) as exc:
+        raise AgentError(f"{path}: cannot be read: {exc}") from exc
+    for line, part in enumerate(text.split("\n"), start=1):
+        if part.strip():
+            row = _json(part, f"{path.name}:{line}")
+            if wrong := slips(row, names):
+                raise AgentError(f"{path.name}:{line}: no such column {', '.join(wrong)}")
+            yield line, row
 
 
 def _json(text: str, where: str) -> Mapping[str, Any]:
     try:
-        row = json.loads(text)
-    except json.JSONDecodeError as exc:
-        raise AgentError(f"{where}: not JSON: {exc}") from exc
+        row = parse_json(text)
+    except InputTextError as exc:
+        raise AgentError(f"{where}: {exc}") from exc
     if not isinstance(row, dict):
         raise AgentError(f"{where}: expected one JSON object a line, got {type(row).__name__}")
     return row
@@ -203,10 +219,10 @@ def _number(column: str, value: Any) -> float | None:
         return None
     try:
         number = float(value)
-    except (TypeError, ValueError):
-        raise AgentError(f"{column}: {value!r} is not a number") from None
-    if not 0 <= number < float("inf"):
-        raise AgentError(f"{column}: {value!r} must be finite and not negative")
+    except (TypeError, ValueError, OverflowError):
+        raise AgentError(f"{column}: {value!r:.80} is not a number") from None
+    if isinstance(value, bool) or not 0 <= number < float("inf"):
+        raise AgentError(f"{column}: {value!r:.80} must be a finite number and not negative")
     return number
 
 

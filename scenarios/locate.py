@@ -30,7 +30,7 @@ def find(name_or_path: str | Path) -> Path:
         where = Position(str(path)[:40], 1, 1)
         raise ScenarioError([Problem(where, "", f"a scenario name of {len(str(path))} characters: give a file name")])
     if path.suffix in (".yaml", ".yml") or len(path.parts) > 1:
-        if path.is_file():
+        if path.exists():
             return path
         raise ScenarioError([Problem(Position(str(path), 1, 1), "", "there is no such file")])
     shipped = FOLDER / f"{name_or_path}.yaml"

@@ -1,9 +1,9 @@
 """YAML text to plain data with the position of every key and value.
 
 ruamel's YAML 1.2 resolver is used as it stands (`1e3` is a number, `no` is text, `010` is ten); a key given twice is
-an error. A file has at most `MOST_BYTES`, refused by its size before it is read; at most `MOST_ENTRIES` entries once
-its anchors are followed, so that a few lines cannot stand for gigabytes; and lists and mappings at most `MOST_DEPTH`
-deep.
+an error. A file is a plain one of at most `supply.input_files.MOST_BYTES`, refused before it is read; it has at most
+`MOST_ENTRIES` entries once its anchors are followed, so that a few lines cannot stand for gigabytes; and lists and
+mappings at most `MOST_DEPTH` deep.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
 
 from scenarios.errors import Position, Problem, ScenarioError
+from supply.input_files import InputFileError, read_bytes
 
 __all__ = [
-    "MOST_BYTES",
     "MOST_DEPTH",
     "MOST_ENTRIES",
     "Document",
@@ -38,7 +38,6 @@ Loc = tuple[str | int, ...]
 _TAG = "tag:yaml.org,2002:"
 _KINDS = frozenset({"null", "bool", "int", "float", "str", "timestamp", "map", "seq"})
 #: Limits of one file. The largest library scenario has 130 kB, some 9,000 entries, 12 deep.
-MOST_BYTES = 2_000_000
 MOST_ENTRIES = 200_000
 MOST_DEPTH = 60
 
@@ -81,12 +80,12 @@ def read_document(path: Path, shown: str | None = None) -> Document:
         FileNotFoundError: when there is no such file.
     """
     file = shown or str(path)
-    size = path.stat().st_size
-    if size > MOST_BYTES:
-        raise _refusal(file, f"{size:,} bytes: a scenario file has at most {MOST_BYTES:,}; keep large tables as facts")
-    raw = path.read_bytes()
     try:
-        return read_text(raw.decode("utf-8"), file)
+        raw = read_bytes(path, "scenario")
+    except InputFileError as exc:
+        raise _refusal(file, str(exc).removeprefix(f"{path}: ")) from exc
+    try:
+        return read_text(raw.decode("utf-8-sig"), file)
     except UnicodeDecodeError as exc:
         line = raw.count(b"\n", 0, exc.start) + 1
         message = f"the byte {raw[exc.start]:#04x} is not UTF-8 text: save the file as UTF-8"

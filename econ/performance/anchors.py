@@ -7,7 +7,6 @@ their variance that lies between such groups, and what is left within one.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from econ.performance.names import normalise, parse_model
 from econ.performance.prediction import Prediction
 from econ.performance.requests import EngineError
 from econ.performance.software import framework_of
+from supply.input_text import InputTextError, parse_json
 
 __all__ = ["Shift", "Spread", "anchor_key", "anchor_shifts", "shifted", "spread_of"]
 
@@ -83,8 +83,8 @@ def _part(row: Mapping[str, str]) -> str:
 
 def _params(row: Mapping[str, str]) -> Mapping[str, object]:
     try:
-        found = json.loads(row.get("params_json") or "{}")
-    except json.JSONDecodeError:
+        found = parse_json(row.get("params_json") or "{}")
+    except InputTextError:
         return {}
     return found if isinstance(found, dict) else {}
 

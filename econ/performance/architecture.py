@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -11,6 +10,8 @@ from pathlib import Path
 from econ.performance.decoder import Architecture, ArchitectureError
 from econ.performance.hf_config import from_hf_config
 from econ.performance.names import did_you_mean, normalise, parse_model, stage_free
+from supply.input_files import InputFileError, read_utf8
+from supply.input_text import InputTextError, parse_json
 from supply.paths import data_file
 
 __all__ = ["Architecture", "ArchitectureError", "architecture", "from_parameters", "known_models"]
@@ -53,7 +54,7 @@ def architecture(name: str | Path | Mapping[str, object]) -> Architecture:
         path = Path(text)
         if not path.exists():
             raise ArchitectureError(f"no config file {path}")
-        return _from_mapping(json.loads(path.read_text(encoding="utf-8")), path.stem)
+        return _from_mapping(_config(path), path.stem)
     base, _ = parse_model(text)
     for candidate in (text, base, stage_free(base)):
         key = normalise(candidate)
@@ -64,6 +65,18 @@ def architecture(name: str | Path | Mapping[str, object]) -> Architecture:
     raise ArchitectureError(
         f"unknown model {text!r}{did_you_mean(base, known_models())}; give a config.json or a mapping for your own"
     )
+
+
+def _config(path: Path) -> Mapping[str, object]:
+    try:
+        found = parse_json(read_utf8(path, "model config"))
+    except InputFileError as exc:
+        raise ArchitectureError(str(exc)) from exc
+    except InputTextError as exc:
+        raise ArchitectureError(f"{path}: {exc}") from exc
+    if not isinstance(found, dict):
+        raise ArchitectureError(f"{path}: expected one JSON object, found {type(found).__name__}")
+    return found
 
 
 def from_parameters(

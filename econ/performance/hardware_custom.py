@@ -8,6 +8,8 @@ from types import MappingProxyType
 
 from econ.performance.hardware_record import BOUNDS, PEAK_FORMATS, SEGMENTS, Hardware, HardwareError
 from econ.performance.names import did_you_mean
+from supply.input_files import InputFileError, read_utf8
+from supply.input_text import InputTextError, parse_yaml
 
 __all__ = ["custom_hardware", "read_mapping"]
 
@@ -18,15 +20,14 @@ def read_mapping(path: Path) -> Mapping[str, object]:
     Raises:
         HardwareError: when the file is missing, not YAML, or no mapping.
     """
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-
     if not path.exists():
         raise HardwareError(f"no hardware file {path}: give its path, or a mapping")
     try:
-        data = YAML(typ="safe").load(path.read_text(encoding="utf-8"))
-    except YAMLError as exc:
-        raise HardwareError(f"{path}: not YAML: {exc}") from exc
+        data = parse_yaml(read_utf8(path, "hardware record"))
+    except InputFileError as exc:
+        raise HardwareError(str(exc)) from exc
+    except InputTextError as exc:
+        raise HardwareError(f"{path}: {exc}") from exc
     if not isinstance(data, Mapping):
         raise HardwareError(f"{path}: expected a mapping of hardware fields, found {type(data).__name__}")
     return data

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from typing import Any
 
@@ -63,22 +64,51 @@ UNGATED_TYPES = ("gpt2", "gpt_neox", "gptj", "opt", "bloom", "mpt", "falcon", "g
 UNGATED_ACTIVATIONS = ("relu", "relu2", "squared_relu")
 
 
+#: Keys beside `KEYS` that change the result, for the search of slips of the pen.
+OTHER_KEYS = (
+    "text_config",
+    "layer_types",
+    "layers_block_type",
+    "hybrid_override_pattern",
+    "full_attention_interval",
+    "sliding_window_pattern",
+    "use_sliding_window",
+    "interleave_moe_layer_step",
+    "moe_layer_freq",
+    "intermediate_size_mlp",
+    "enable_moe_block",
+    "tie_word_embeddings",
+    "attn_output_gate",
+    "attention_k_eq_v",
+    "quantization_config",
+    "mlp_gated",
+)
+#: Beyond any model: such a count is a slip, and would fill the memory.
+MOST_LAYERS, MOST = 10_000, 1_000_000_000
+
+
 def from_hf_config(config: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Fields of `Architecture` from a config mapping, with `layer_pattern` (letters) and `moe_every` beside them.
 
     Raises:
-        ValueError: when a required size is missing or the layer types are unknown.
+        ValueError: when a required size is missing, is no count or is misspelt, or the layer types are unknown.
     """
     text = config.get("text_config")
+    if text is not None and not isinstance(text, Mapping):
+        raise ValueError(f"text_config is {text!r:.60}, not an object of sizes")
     merged: dict[str, Any] = {**config, **text} if isinstance(text, Mapping) else dict(config)
     if "block_configs" in merged:
         raise ValueError("every layer has its own shape (block_configs): not a repeated pattern, so not supported")
-    found = {field: _first(merged, keys) for field, keys in KEYS.items()}
-    found["layers"] = found["layers"] or len(_layer_list(merged))
+    _refuse_slips(merged)
+    found = {field: _count(field, *_first(merged, keys)) for field, keys in KEYS.items()}
+    listed = len(_layer_list(merged))
+    if listed and found["layers"] and listed != found["layers"]:
+        raise ValueError(f"the config has {found['layers']} layers and lists the types of {listed}")
+    found["layers"] = found["layers"] or listed
     missing = [f"{f} ({' or '.join(KEYS[f][:2])})" for f in REQUIRED if not found[f]]
     if missing:
         raise ValueError(f"the config lacks {', '.join(missing)}")
-    out: dict[str, Any] = {k: int(v) if v else 0 for k, v in found.items()}
+    out: dict[str, Any] = dict(found)
     kind = str(merged.get("model_type", ""))
     out["kv_heads"] = _kv_heads(merged, out)
     out["head_dim"] = out["head_dim"] or out["d_model"] // out["heads"]
@@ -86,8 +116,8 @@ def from_hf_config(config: Mapping[str, Any], name: str) -> dict[str, Any]:
     out["gated"] = _gated(merged, kind)
     if kind.startswith("llama4"):  # its dense layers and one shared expert have widths under other keys
         out.update(moe_d_ff=out["d_ff"], shared_experts=1, shared_d_ff=out["d_ff"])
-        out["d_ff"] = int(merged.get("intermediate_size_mlp") or out["d_ff"])
-    if merged.get("enable_moe_block"):  # a dense MLP runs beside the routed experts
+        out["d_ff"] = _count("d_ff", "intermediate_size_mlp", merged.get("intermediate_size_mlp")) or out["d_ff"]
+    if _switch(merged, "enable_moe_block"):  # a dense MLP runs beside the routed experts
         out.update(shared_experts=1, shared_d_ff=out["d_ff"])
     if out["experts"] and not out["moe_d_ff"]:
         out["moe_d_ff"] = out["d_ff"]
@@ -99,25 +129,71 @@ def from_hf_config(config: Mapping[str, Any], name: str) -> dict[str, Any]:
     out["context"] = out["context"] or None
     step = merged.get("interleave_moe_layer_step") or merged.get("moe_layer_freq")
     quantisation = merged.get("quantization_config") or config.get("quantization_config") or {}
+    if not isinstance(quantisation, Mapping):
+        raise ValueError(f"quantization_config is {quantisation!r:.60}, not an object")
     out.update(
         name=name,
         family=kind or "custom",
-        tied=bool(merged.get("tie_word_embeddings", config.get("tie_word_embeddings", False))),
-        attn_gate=bool(merged.get("attn_output_gate", False)),
-        key_is_value=bool(merged.get("attention_k_eq_v", False)),
+        tied=_switch(merged, "tie_word_embeddings"),
+        attn_gate=_switch(merged, "attn_output_gate"),
+        key_is_value=_switch(merged, "attention_k_eq_v"),
         native_format=str(quantisation.get("quant_method", "")) or "bf16",
         layer_pattern=pattern,
-        moe_every=int(step) if isinstance(step, int) else 1,
+        moe_every=step if isinstance(step, int) and 0 < step <= out["layers"] else 1,
         source="config.json",
     )
     return out
 
 
-def _first(config: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
-    for key in keys:
-        if config.get(key) is not None:
-            return config[key]
-    return None
+def _first(config: Mapping[str, Any], keys: tuple[str, ...]) -> tuple[str, Any]:
+    return next(((key, config[key]) for key in keys if config.get(key) is not None), (keys[0], None))
+
+
+def _count(field: str, key: str, value: Any) -> int:
+    """A size as a whole number; absent is 0."""
+    if value is None:
+        return 0
+    most = MOST_LAYERS if field == "layers" else MOST
+    whole = not isinstance(value, bool) and isinstance(value, (int, float)) and 0 <= value <= most
+    if not whole or value != int(value):
+        raise ValueError(f"{key} is {value!r:.60}: a whole number from 0 to {most:,} is needed")
+    return int(value)
+
+
+def _switch(config: Mapping[str, Any], key: str) -> bool:
+    value = config.get(key)
+    if value is not None and not isinstance(value, bool):
+        raise ValueError(f"{key} is {value!r:.60}: write true or false")
+    return bool(value)
+
+
+def _refuse_slips(config: Mapping[str, Any]) -> None:
+    """A checkpoint has many keys that do not matter here; one that is nearly a key that does is not taken for one."""
+    wanted = [k for keys in KEYS.values() if _first(config, keys)[1] is None for k in keys]
+    wanted += [k for k in OTHER_KEYS if k not in config]
+    read = {*OTHER_KEYS, *(k for keys in KEYS.values() for k in keys)}
+    slips = [
+        f"{key!r} (did you mean {near}?)"
+        for key in config
+        for near in wanted
+        if key not in read and len(near) > 8 and _is_slip(str(key), near)
+    ]
+    if slips:
+        raise ValueError(f"the config has {', '.join(slips)}")
+
+
+def _is_slip(key: str, near: str) -> bool:
+    """One letter left out, put in, or two exchanged; one letter for another makes real names of other things.
+
+    >>> _is_slip("num_key_value_head", "num_key_value_heads"), _is_slip("o_lora_rank", "q_lora_rank")
+    (True, False)
+    """
+    if abs(len(key) - len(near)) > 1 or key == near:
+        return False
+    if len(key) == len(near):
+        return sorted(key) == sorted(near) and sum(a != b for a, b in zip(key, near, strict=True)) == 2
+    blocks = difflib.SequenceMatcher(None, key, near, autojunk=False).get_matching_blocks()
+    return sum(b.size for b in blocks) == min(len(key), len(near))
 
 
 def _kv_heads(config: Mapping[str, Any], out: Mapping[str, int]) -> int:
@@ -127,14 +203,20 @@ def _kv_heads(config: Mapping[str, Any], out: Mapping[str, int]) -> int:
 
 
 def _gated(config: Mapping[str, Any], kind: str) -> bool:
-    if "mlp_gated" in config or "gated" in config:
-        return bool(config.get("mlp_gated", config.get("gated")))
+    for key in ("mlp_gated", "gated"):
+        if key in config:
+            return _switch(config, key)
     activation = str(config.get("mlp_hidden_act") or config.get("hidden_act") or "")
     return kind not in UNGATED_TYPES and activation not in UNGATED_ACTIVATIONS
 
 
 def _layer_list(config: Mapping[str, Any]) -> Any:
-    return config.get("hybrid_override_pattern") or config.get("layer_types") or config.get("layers_block_type") or ()
+    for key in ("hybrid_override_pattern", "layer_types", "layers_block_type"):
+        if found := config.get(key):
+            if not isinstance(found, (str, list)):
+                raise ValueError(f"{key} is {found!r:.60}: a list of layer types is needed")
+            return found
+    return ()
 
 
 def _pattern(config: Mapping[str, Any], out: Mapping[str, int]) -> str:
@@ -150,10 +232,12 @@ def _pattern(config: Mapping[str, Any], out: Mapping[str, int]) -> str:
         return "".join(LETTERS[str(t)] for t in types)
     interval = config.get("full_attention_interval")
     if isinstance(interval, int) and interval > 1 and out["linear_value_heads"]:
-        return "L" * (interval - 1) + "F"
+        return ("L" * (min(interval, out["layers"] + 1) - 1)) + "F"
     every = config.get("sliding_window_pattern")
     if out["window"] and isinstance(every, int) and every > 1:
-        return "S" * (every - 1) + "F"
+        return "S" * (min(every, out["layers"] + 1) - 1) + "F"
+    if out["window"] and isinstance(every, str) and every and set(every) <= set("LG"):  # local and global layers
+        return every.replace("L", "S").replace("G", "F")
     if out["window"] and config.get("use_sliding_window", True) and out["window"] < (out["context"] or 0):
         return "S"
     return "F"

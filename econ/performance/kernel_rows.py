@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from econ.performance.requests import EngineError
+from supply.input_text import InputTextError, parse_json
 
 __all__ = ["KernelCase", "check_case", "parse_kernel_row", "parse_operator_row"]
 
@@ -262,9 +262,9 @@ def parse_operator_row(row: Mapping[str, str]) -> KernelCase:
     """
     op_name = row.get("op") or ""
     try:
-        params = json.loads(row.get("params_json") or "")
-    except json.JSONDecodeError as problem:
-        raise EngineError(f"params_json of {op_name!r} is not JSON: {problem}") from problem
+        params = parse_json(row.get("params_json") or "")
+    except InputTextError as problem:
+        raise EngineError(f"params_json of {op_name!r}: {problem}") from problem
     if not isinstance(params, dict):
         raise EngineError(f"params_json of {op_name!r} must be an object")
     size = {k: _float(k, v) for k, v in params.items() if _counts(k, v)}

@@ -11,13 +11,14 @@ import csv
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from econ.case_table import read_case_table
 from econ.performance.anchors import anchor_shifts, shifted
 from econ.performance.inference_predict import predict_inference_rows
 from econ.performance.kernel_predict import predict_kernel_rows
 from econ.performance.prediction import Prediction
+from supply.files import whole_text
+from supply.input_table import read_input_table, unread
 
-__all__ = ["FORBIDDEN", "kind_of", "predict_file", "predict_rows", "read_cases"]
+__all__ = ["FORBIDDEN", "kind_of", "predict_file", "predict_rows", "read_cases", "unread_columns"]
 
 #: Columns that a prediction must not see.
 FORBIDDEN = ("value", "latency_ms", "id", "source", "url", "as_of")
@@ -28,6 +29,15 @@ TRAINING_ONLY = ("seq", "micro_batch", "cp", "precision", "recompute", "params",
 TRAINING_METRICS = ("step_time_s", "tokens_per_s_per_gpu", "tflops_per_gpu", "mfu", "hfu", "samples_per_s_total")
 #: Columns of which a case file has at least one.
 KNOWN = ("model", "hardware", "isl", "global_batch", "kernel", "params_json", "metric", "system", "op")
+#: Every column that has a meaning here, those included that a prediction must not see.
+READ = (
+    *FORBIDDEN,
+    *INFERENCE_ONLY,
+    *TRAINING_ONLY,
+    *KNOWN,
+    *("n_accelerators", "activation_format", "version", "tp", "pp", "dp", "ep", "unit", "conditions"),
+    *("shape", "dtype", *OUTPUT),
+)
 KINDS = ("operator", "kernel", "training", "inference")
 
 
@@ -105,7 +115,16 @@ def read_cases(path: Path) -> tuple[list[str], list[dict[str, str]]]:
     Raises:
         ValueError: when the file cannot be read as CSV with a header.
     """
-    return read_case_table(path, KNOWN)
+    return read_input_table(path, KNOWN, READ)
+
+
+def unread_columns(path: Path) -> list[str]:
+    """Columns of a case file that pass through without a meaning.
+
+    Raises:
+        ValueError: when the file cannot be read as CSV with a header.
+    """
+    return unread(read_cases(path)[0], READ)
 
 
 def predict_file(cases: str | Path, out: str | Path, anchor: str | Path | None = None) -> list[Prediction]:
@@ -127,7 +146,7 @@ def write_answers(
 ) -> None:
     """Rows with the output columns appended (columns of that name in the input are replaced)."""
     kept = [name for name in header if name not in OUTPUT]
-    with path.open("w", encoding="utf-8", newline="") as handle:
+    with whole_text(path) as handle:
         writer = csv.DictWriter(handle, [*kept, *OUTPUT], lineterminator="\n", extrasaction="ignore")
         writer.writeheader()
         for row, answer in zip(rows, answers, strict=True):

@@ -13,14 +13,17 @@ __all__ = ["engine_verb", "predict_verb", "validate_verb"]
 
 def predict_verb(table: Path, out: Path, anchor: Path | None, as_json: bool) -> None:
     """Predict every row of a table."""
-    from econ.performance.predict import predict_file
+    from econ.performance.predict import predict_file, unread_columns
 
     answers = predict_file(table, out, anchor)
     answered = sum(a.answered for a in answers)
+    passed = unread_columns(table)
     if as_json:
-        print_json({"out": str(out), "rows": len(answers), "answered": answered})
+        print_json({"out": str(out), "rows": len(answers), "answered": answered, "columns_not_read": passed})
     else:
         print(f"{answered} of {len(answers)} rows answered, written to {out}; the others say why in `reason`")
+        if passed:
+            print(f"columns that were not read: {', '.join(passed)}")
 
 
 def validate_verb(as_json: bool) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import difflib
+import io
 import math
+import re
 from collections.abc import Iterable, Iterator
 from datetime import date
 from functools import cached_property, lru_cache
@@ -14,6 +16,7 @@ from supply.facts.dating import span
 from supply.facts.record import KINDS, Fact, FactError, SeriesPoint
 from supply.facts.series import Series
 from supply.facts.units import ATTRIBUTE_UNITS, aliases
+from supply.input_files import InputFileError, read_utf8
 from supply.paths import data_dir
 
 __all__ = ["Catalog", "catalog", "check_units"]
@@ -52,9 +55,8 @@ SERIES_COLUMNS = (
     "method",
     "outcome_derived",
 )
-#: A facts file is refused above this size before it is read.
-MOST_BYTES = 20_000_000
 EXTRA = "more cells"
+_ID = re.compile(r"[\w.@#+:/-]{1,200}")
 #: Preference among kinds where several sources give the same quantity of the same subject.
 KIND_ORDER = ("measured", "published", "estimate", "interpolated", "illustrative", "placeholder", "attribute")
 
@@ -220,37 +222,40 @@ def load(folder: Path) -> Catalog:
     points: dict[str, list[SeriesPoint]] = {}
     problems: list[str] = []
     for path in sorted(folder.glob("*.csv")):
-        if path.stat().st_size > MOST_BYTES:
-            problems.append(f"{path.name}: more than {MOST_BYTES:,} bytes: split it")
-            continue
         try:
             _read_file(path, facts, points, problems)
-        except (UnicodeDecodeError, csv.Error) as exc:
-            problems.append(f"{path.name}: not a CSV file in UTF-8 ({exc})")
+        except InputFileError as exc:
+            problems.append(str(exc))
+        except csv.Error as exc:
+            problems.append(f"{path.name}: not a CSV file ({exc})")
     if problems:
         raise FactError("\n".join([f"{len(problems)} problem(s) in the facts:", *problems]))
     return Catalog(facts.values(), (Series(k, tuple(v)) for k, v in points.items()))
 
 
 def _read_file(path: Path, facts: dict[str, Fact], points: dict[str, list[SeriesPoint]], problems: list[str]) -> None:
-    with path.open(encoding="utf-8", newline="") as handle:
-        reader = csv.DictReader(handle, restval="", restkey=EXTRA)
-        header = tuple(reader.fieldnames or ())
-        if header == SERIES_COLUMNS:
-            _read_series(reader, path.name, points, problems)
-        elif header == COLUMNS:
-            _read_facts(reader, path.name, facts, problems)
-        else:
-            problems.append(f"{path.name}:1: columns are {', '.join(header)[:200]}; expected {', '.join(COLUMNS)}")
+    reader = csv.DictReader(io.StringIO(read_utf8(path, "facts table"), newline=""), restval="", restkey=EXTRA)
+    header = tuple(reader.fieldnames or ())
+    if header == SERIES_COLUMNS:
+        _read_series(reader, path.name, points, problems)
+    elif header == COLUMNS:
+        check_rows(((reader.line_num, row) for row in reader), path.name, facts, problems)
+    else:
+        problems.append(f"{path.name}:1: columns are {', '.join(header)[:200]}; expected {', '.join(COLUMNS)}")
 
 
-def _read_facts(reader: csv.DictReader[str], name: str, facts: dict[str, Fact], problems: list[str]) -> None:
+def check_rows(
+    rows: Iterable[tuple[int, dict[str, str]]], name: str, facts: dict[str, Fact], problems: list[str]
+) -> None:
+    """Add the facts of numbered rows to `facts`, and what is wrong with a row to `problems`."""
     known_units = aliases()
-    for row in reader:
-        where = f"{name}:{reader.line_num}: {row['id']}"
+    for line, row in rows:
+        where = f"{name}:{line}: {row['id']:.80}"
         if EXTRA in row:
             problems.append(f"{where}: more cells than columns: put text with a comma in quotes")
             continue
+        if not _ID.fullmatch(row["id"]):
+            problems.append(f"{where}: an id is made of letters, digits and . _ - @ # + : /")
         if row["id"] in facts:
             problems.append(f"{where}: the id is used twice; ids are unique over all fact files")
         if row["unit"] not in known_units:
@@ -328,6 +333,7 @@ def _read_series(
             twin = any(p.period == row["period"] for p in bucket)
             value = finite(row["value"])
             low, high = finite(row["low"] or row["value"]), finite(row["high"] or row["value"])
+            _check_point(row, value, low, high)
             bucket.append(
                 SeriesPoint(
                     f"{row['series_id']}@{row['period']}" + (f"#{row['known_since']}" if twin else ""),
@@ -348,6 +354,21 @@ def _read_series(
             )
         except ValueError as exc:
             problems.append(f"{where}: {exc}")
+
+
+def _check_point(row: dict[str, str], value: float, low: float, high: float) -> None:
+    """Refuse a word of a series row that nothing knows: it would be read as another one."""
+    span(row["period"])
+    if not _ID.fullmatch(row["series_id"]):
+        raise ValueError("a series id is made of letters, digits and . _ - @ # + : /")
+    if row["unit"] not in aliases():
+        raise ValueError(f"unit {row['unit']!r:.80} is not in data/unit_aliases.csv: add it there")
+    if row["kind"] not in KINDS:
+        raise ValueError(f"kind {row['kind']!r:.80} is not one of {', '.join(KINDS)}")
+    if row["outcome_derived"] not in ("yes", "no", ""):
+        raise ValueError(f"outcome_derived {row['outcome_derived']!r:.80} is neither yes nor no")
+    if not low <= value <= high:
+        raise ValueError(f"value {value:g} lies outside low {low:g} .. high {high:g}")
 
 
 def check_units(facts: Catalog) -> list[str]:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from econ.case_table import CaseTableError, read_case_table
 from econ.performance.predict import predict_file
 from reports.cli.app import main
+from supply.input_table import InputTableError, read_input_table
 
 COLUMNS = ("model", "metric")
 ROW = {
@@ -27,7 +27,7 @@ ROW = {
 def table(tmp_path: Path, text: str | bytes) -> tuple[list[str], list[dict[str, str]]]:
     path = tmp_path / "cases.csv"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return read_case_table(path, COLUMNS)
+    return read_input_table(path, COLUMNS)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_a_long_cell_is_read(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_table_is_refused_with_its_name(tmp_path: Path, text: str | bytes, words: str) -> None:
-    with pytest.raises(CaseTableError, match=r"cases\.csv") as problem:
+    with pytest.raises(InputTableError, match=r"cases\.csv") as problem:
         table(tmp_path, text)
     assert words in str(problem.value)
 
