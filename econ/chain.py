@@ -189,6 +189,8 @@ def _cost_row(choice: CostChoice, model: ModelChoice, hour: HourCost, point: Tok
         "usd_per_mtoken_high": dict.fromkeys(CLASSES),
         "low": None,
         "high": None,
+        "engine_low": None,
+        "engine_high": None,
         "tokens_per_s": None,
         "tokens_per_sold_hour": None,
         "check": point if isinstance(point, str) else point.rate.note,
@@ -200,6 +202,7 @@ def _cost_row(choice: CostChoice, model: ModelChoice, hour: HourCost, point: Tok
         low, high = _joint(usd, hour, point.low_factor, point.high_factor)
         row["usd_per_mtoken"][name], row["usd_per_mtoken_low"][name], row["usd_per_mtoken_high"][name] = usd, low, high
     row["low"], row["high"] = row["usd_per_mtoken_low"]["output"], row["usd_per_mtoken_high"]["output"]
+    row["engine_low"], row["engine_high"] = point.low_factor, point.high_factor
     row["tokens_per_s"] = point.rate.tokens_per_s
     row["tokens_per_sold_hour"] = hour.use.tokens_per_sold_hour(point.rate.tokens_per_s)
     return row

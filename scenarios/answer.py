@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from supply.bottleneck import Binding, BottleneckReport
     from supply.optimizer.solution import Solution
 
-__all__ = ["make_answer"]
+__all__ = ["main_limit", "make_answer"]
 
 
 def make_answer(
@@ -45,6 +46,7 @@ def make_answer(
         "costs": [_cost(row) for row in model.costs],
         "tasks": [
             {k: row[k] for k in ("task", "model", "sku", "period", "usd_per_verified_task", "low", "high")}
+            | {"review_usd": row["parts"]["review"]}
             for row in model.tasks
         ],
         "problems": model.problems,
@@ -52,7 +54,8 @@ def make_answer(
 
 
 def _cost(row: dict[str, Any]) -> dict[str, Any]:
-    keys = ("sku", "model", "period", "usd_per_gpu_hour", "usd_per_mtoken", "low", "high", "check")
+    keys = ["sku", "model", "period", "usd_per_gpu_hour", "usd_per_mtoken", "low", "high", "check"]
+    keys += ["engine_low", "engine_high"]
     return {key: row[key] for key in keys} | {"low_high_of": "usd_per_mtoken.output"}
 
 
@@ -104,6 +107,15 @@ def _binding(b: Binding, translator: _Translator) -> dict[str, Any]:
         "plus_1_percent": b.plus_1_percent,
         "next_binding": {"resource": b.next_resource, "at_capacity_change": b.next_at},
     }
+
+
+def main_limit(answer: Mapping[str, Any], period: str) -> dict[str, Any] | None:
+    """The binding capacity with the largest rent in a period, or in the last period that has one."""
+    by_period = {p["period"]: p["binding"] for p in answer["periods"]}
+    for label in [period, *reversed(by_period)]:
+        if rows := by_period.get(label):
+            return {**rows[0], "period": label}
+    return None
 
 
 class _Translator:

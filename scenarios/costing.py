@@ -71,6 +71,17 @@ class CostModel:
 
         return float(capital_recovery_factor(self.rate, covered_years(self.length - t, self.years_per_period)))
 
+    def rent_terms(self, row: int) -> list[tuple[str, bool, float]]:
+        """The rent of a row as a sum over resources: (resource, whether its lasting price counts, USD an hour per USD
+        of price)."""
+        from econ.finance import capital_recovery_factor
+
+        hours = HOURS_PER_YEAR * self.sold
+        unit = float(capital_recovery_factor(self.rate, self.life_years))
+        lasting = self.spread(self.rows[row][3])
+        power = [(r, True, use * lasting / hours) for k, r, use in self.power if k == row]
+        return power + [(r, False, use * unit / hours) for k, r, use in self.racks if k == row]
+
     def weights(self, resources: list[str]) -> RentWeights:
         """The rents as a fixed linear map of price tables whose rows are `resources` (see `rents`)."""
         from econ.finance import capital_recovery_factor

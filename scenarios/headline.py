@@ -1,57 +1,74 @@
 """Which inputs could overturn the headline: every input without two sources, moved over its stated range, one at a
-time.
+time, and the three that matter most moved on until the answer breaks.
 
-The headline is the costliest stage of a year and the accelerators energised in it. An input is moved with every
-number that rests on it (a driver: a fact, a series, or the path of an assumption); assumptions of one family (all
-holding costs, all parts of one path) move together. The optimum is re-solved in place.
+The headline is the costliest stage of a year, the accelerators energised and finished in it, the worth of the main
+limit, and the scarcity in an hour of the reference product. The optimum is re-solved in place at both ends of each
+input (see `scenarios.headline_inputs`).
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from scenarios.limit_rents import binding_table, costliest_stage
-from scenarios.nodes import Draw, Spread
-from scenarios.titles import driver_title, path_title
+from scenarios.break_evens import BREAK_COLUMNS, UNSEARCHED, break_evens
+from scenarios.headline_inputs import Inputs, WeakInput, weak_inputs
+from scenarios.limit_rents import binding_table, stage_rents
 
 if TYPE_CHECKING:
+    from scenarios.costing import CostModel
+    from scenarios.nodes import Array
     from scenarios.resolve import Resolved
     from supply.optimizer.compiled import Compiled
     from supply.optimizer.solution import Solution
 
-__all__ = ["HEADLINE_COLUMNS", "headline_study", "headline_year"]
+__all__ = ["HEADLINE_COLUMNS", "MEASURES", "Watched", "headline_study", "headline_year", "watched"]
 
+#: Numbers of the first page; each has columns `_base`, `_low` and `_high` (at the low and high end of the input).
+MEASURES = ("energised", "next", "finished", "next_finished", "share", "price", "unit_price", "scarcity")
 HEADLINE_COLUMNS = (
-    "input", "title", "kind", "note", "input_unit", "base_input", "low_input", "high_input", "energised_base",
-    "energised_low", "energised_high", "stage_base", "stage_low", "stage_high", "flips", "flips_at", "swing", "year",
-    "next_base", "next_low", "next_high",
+    "input", "title", "kind", "note", "input_unit", "base_input", "low_input", "high_input",
+    "stage_base", "stage_low", "stage_high", "flips", "flips_at", "swing", "year", "period", "limit", "sku",
+    *(f"{m}_{end}" for m in MEASURES for end in ("base", "low", "high")), *BREAK_COLUMNS,
 )  # fmt: skip
-#: Assumptions made in one breath: pattern of the driver -> title of the family (None: the title of the path).
-_FAMILIES = (
-    (re.compile(r"materials\..*\.holding_cost"), "Holding costs of all stocks"),
-    (re.compile(r"processes\.package_.*\.uses\.final_test"), "Test time against an H100"),
-    (re.compile(r"processes\.package_.*\.cost"), "Substrate, assembly and test beyond the interposer wafer"),
-    (re.compile(r"opening\.pipeline\..*"), "Everything in the making at the start"),
-    (re.compile(r"demand\.[a-z0-9_]+\.steps\..*"), "Value steps of demand"),
-)
+#: Inputs whose break-even is searched beyond their range.
+SEARCHED = 3
 _BISECTIONS = 6
-Headline = tuple[float, str, float]
+_STILL = 1e-4
 
 
 @dataclass(frozen=True)
-class _Driver:
-    """Names that move together, the paths that they move, and what a reader calls them."""
+class Watched:
+    """What the first page says besides volumes: the worth of a limit in a period, and the scarcity of a product.
 
-    names: tuple[str, ...]
-    paths: tuple[str, ...]
-    title: str
-    kind: str
+    `limit_use` is the path of the planning power of the reference product where the limit is power; `terms` are
+    (resource, column of its price, USD per hour for each USD of it, path that the amount follows).
+    """
+
+    period: str = ""
+    limit: str = ""
+    limit_column: str = "price"
+    limit_use: str = ""
+    sku: str = ""
+    terms: tuple[tuple[str, str, float, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The headline of one optimum: the costliest stage, the rents by stage, and the numbers of `MEASURES`."""
+
+    stage: str
+    rents: Mapping[str, float]
+    numbers: Mapping[str, float]
+
+    def share(self, stage: str) -> float:
+        """Share of the year's scarcity value that a stage carries."""
+        total = sum(self.rents.values())
+        return self.rents.get(stage, 0.0) / total if total > 0 else 0.0
 
 
 def headline_year(resolved: Resolved, today: str) -> str:
@@ -63,199 +80,170 @@ def headline_year(resolved: Resolved, today: str) -> str:
     return today[:4] if today[:4] in whole else (whole or years)[-1]
 
 
-def headline_study(resolved: Resolved, year: str, progress: Callable[[str], None] | None = None) -> pd.DataFrame:
-    """Energised accelerators and costliest stage of a year at the low and high end of each weak input, largest swing
-    first.
+def watched(answer: Mapping[str, Any], model: CostModel, period: str, sku: str) -> Watched:
+    """What the first page of a run says of its main limit and of an hour of a product in a period."""
+    from scenarios.answer import main_limit
+
+    main = main_limit(answer, period)
+    limit, column, use = "", "price", ""
+    if main is not None and main["period"] == period:
+        limit, power = main["resource"], main["stage"] == "power"
+        reference = main["price"]["reference"]["sku"]
+        column = "lasting_price" if power else "price"
+        use = f"fleet.{reference}.kw_planning" if power and reference else ""
+    found = next((k for k, (s, _, p, _) in enumerate(model.rows) if (s, p) == (sku, period)), None)
+    if found is None:
+        return Watched(period, limit, column, use)
+    terms = tuple(
+        (resource, "lasting_price" if lasting else "price", factor, f"fleet.{sku}.kw_planning" if lasting else "")
+        for resource, lasting, factor in model.rent_terms(found)
+    )
+    return Watched(period, limit, column, use, sku, terms)
+
+
+def headline_study(
+    resolved: Resolved, year: str, progress: Callable[[str], None] | None = None, watch: Watched | None = None
+) -> pd.DataFrame:
+    """The headline of a year at the low and high end of each weak input, largest swing first.
 
     Weak: illustrative, or resting on one fact. Inputs that change nothing are left out. `low_input`, `high_input`:
     the mean over the year of a number that the input moves, in `input_unit`. `flips_at`: where between the value and
     an end the costliest stage changes. An end at which no plan exists is reported with missing values, never as zero.
+    The first inputs are moved on beyond their range (see `scenarios.break_evens`).
     """
     from supply.optimizer.compiled import Compiled
 
-    compiled = Compiled(resolved.network)
-    base = _headline(compiled.solve(), year)
-    study = _Study(resolved, compiled, base, year)
-    drivers = _weak_drivers(resolved)
+    study = _Study(resolved, Compiled(resolved.network), year, watch or Watched())
+    study.base = study.solve({})
+    weak = weak_inputs(resolved)
     rows = []
-    for count, driver in enumerate(drivers):
+    for count, driver in enumerate(weak):
         if progress and count % 25 == 0:
-            progress(f"headline study: input {count + 1} of {len(drivers)}")
+            progress(f"headline study: input {count + 1} of {len(weak)}")
         rows.append(study.row(driver))
-        compiled.reset()
-    table = pd.DataFrame(rows, columns=list(HEADLINE_COLUMNS))
-    moved = table[table["swing"].isna() | (table["swing"] > 1e-4 * max(1.0, base[0])) | table["flips"]]
-    return moved.sort_values(["flips", "swing"], ascending=False, na_position="first").reset_index(drop=True)
+        study.compiled.reset()
+    table = pd.DataFrame(rows, columns=list(HEADLINE_COLUMNS), index=range(len(rows)))
+    table = table[table["swing"].isna() | table["flips"] | _moves(table)]
+    table = table.sort_values(["flips", "swing"], ascending=False, na_position="first")
+    if progress:
+        progress("headline study: break-evens of the first inputs")
+    for place in table.index[:SEARCHED]:
+        table.loc[place, list(BREAK_COLUMNS)] = study.breaks(weak[place])
+        study.compiled.reset()
+    return table.reset_index(drop=True)
 
 
-def _weak_drivers(resolved: Resolved) -> list[_Driver]:
-    """Drivers that are illustrative or rest on a single fact, families joined."""
-    from supply.facts import catalog
-
-    cat = catalog()
-    paths: dict[str, list[str]] = {}
-    for path, drivers in resolved.uncertain.items():
-        if path.endswith(".h100e") and resolved.network.objective.kind != "compute":
-            continue
-        for driver in drivers:
-            paths.setdefault(driver, []).append(path)
-    groups: dict[str, list[str]] = {}
-    for driver in sorted(paths):
-        if _is_weak(driver, resolved, cat):
-            groups.setdefault(_family(driver, paths[driver]), []).append(driver)
-    out = []
-    for family, names in groups.items():
-        moved = tuple(dict.fromkeys(p for n in names for p in paths[n]))
-        kind = "illustrative" if any(_is_illustrative(n, resolved, cat) for n in names) else "single source"
-        fixed = {title for _, title in _FAMILIES}
-        title = family if family in fixed else _title(family, moved, resolved)
-        out.append(_Driver(tuple(names), moved, title, kind))
-    return out
-
-
-def _title(family: str, moved: tuple[str, ...], resolved: Resolved) -> str:
-    """A series that sets one limit is called by the limit."""
-    parts = moved[0].split(".")
-    if len(moved) == 1 and parts[0] == "resources" and parts[2] == "capacity" and " " in family:
-        return resolved.network.resources[parts[1]].title or parts[1]
-    return driver_title(family, resolved.network)
-
-
-def _family(driver: str, paths: list[str]) -> str:
-    for pattern, title in _FAMILIES:
-        if pattern.fullmatch(driver.partition("#")[0]):
-            return title
-    if driver.startswith("fact ") and all(".opening." in p for p in paths):
-        return ".".join(paths[0].split(".")[:3])
-    if re.match(r"fleet\.[a-z0-9_]+\.opening\.", driver):
-        return ".".join(driver.split(".")[:3])
-    return driver.partition("#")[0]
-
-
-def _is_illustrative(driver: str, resolved: Resolved, cat: Any) -> bool:
-    node = resolved.nodes.get(driver.partition("#")[0])
-    if node is not None:
-        return "illustrative" in node.source.kinds
-    name = driver.partition(" ")[2]
-    return name in cat.series_ids and any(p.kind == "illustrative" for p in cat.series(name).points)
-
-
-def _is_weak(driver: str, resolved: Resolved, cat: Any) -> bool:
-    kind, _, name = driver.partition(" ")
-    if kind == "series" and name in cat.series_ids:
-        few = len({b for p in cat.series(name).points for b in p.basis}) <= 1
-        return few or _is_illustrative(driver, resolved, cat)
-    return kind == "fact" or _is_illustrative(driver, resolved, cat)
+def _moves(table: pd.DataFrame) -> pd.Series[bool]:
+    """Rows in which a number of the headline moves by more than a speck."""
+    moves = pd.Series(False, index=table.index)
+    for m in MEASURES:
+        base = table[f"{m}_base"].abs().clip(lower=1e-12)
+        for end in ("low", "high"):
+            moves |= (table[f"{m}_{end}"] - table[f"{m}_base"]).abs() > _STILL * base
+    return moves
 
 
 @dataclass
 class _Study:
     resolved: Resolved
     compiled: Compiled
-    base: Headline
     year: str
+    watch: Watched
+    base: Reading | None = None
 
-    def row(self, driver: _Driver) -> tuple[Any, ...]:
-        low, high = (self.at(driver, rank) for rank in (0.0, 1.0))
-        values = [end[0] if end else float("nan") for end in (low, high)]
-        stages = [end[1] if end else "no plan" for end in (low, high)]
-        flips = any(s != self.base[1] for s in stages)
-        unit, shown = self.inputs(driver, (0.5, 0.0, 1.0))
-        at = self.flip_point(driver, 0.0 if stages[0] != self.base[1] else 1.0) if flips else float("nan")
-        swing = max(values) - min(values) if not np.isnan(values).any() else float("nan")
-        swing = max(swing, *(abs(v - self.base[0]) for v in values)) if not np.isnan(swing) else swing
-        head = (" ".join(driver.names[:3]), driver.title, driver.kind, self.note(driver), unit, *shown)
-        later = [end[2] if end else float("nan") for end in (low, high)]
-        stage = (self.base[1], *stages, flips, at)
-        return (*head, self.base[0], *values, *stage, swing, self.year, self.base[2], *later)
+    @property
+    def inputs(self) -> Inputs:
+        return Inputs(self.resolved, self.year)
 
-    def at(self, driver: _Driver, rank: float) -> Headline | None:
-        """The headline at a rank, None where no plan exists."""
+    def row(self, weak: WeakInput) -> tuple[Any, ...]:
+        assert self.base is not None
+        start = self.base.stage
+        ends = [self.solve(self.inputs.at_rank(weak, rank)) for rank in (0.0, 1.0)]
+        stages = [end.stage if end else "no plan" for end in ends]
+        flips = any(s != start for s in stages)
+        unit, shown = self.inputs.shown(weak, (0.5, 0.0, 1.0))
+        at = self.flip_point(weak, 0.0 if stages[0] != start else 1.0) if flips else float("nan")
+        numbers = [self.number(reading, m) for m in MEASURES for reading in (self.base, *ends)]
+        base, low, high = numbers[:3]
+        swing = max(abs(high - low), abs(low - base), abs(high - base)) if np.isfinite([low, high]).all() else np.nan
+        head = (" ".join(weak.names[:3]), weak.title, weak.kind, self.inputs.note(weak), unit, *shown)
+        about = (self.year, self.watch.period, self.watch.limit, self.watch.sku)
+        return (*head, start, *stages, flips, at, swing, *about, *numbers, *UNSEARCHED)
+
+    def number(self, reading: Reading | None, measure: str) -> float:
+        assert self.base is not None
+        if reading is None:
+            return float("nan")
+        return reading.share(self.base.stage) if measure == "share" else reading.numbers[measure]
+
+    def solve(self, changes: Mapping[str, Array]) -> Reading | None:
+        """The headline with some numbers changed, None where no plan exists."""
         from supply.optimizer.errors import SolveError
 
-        ranks = dict.fromkeys(driver.names, np.array([rank]))
-        changes = self.resolved.at(Draw(ranks=ranks), list(driver.paths))
         try:
-            return _headline(self.compiled.update({p: v[0] for p, v in changes.items()}).solve(), self.year)
+            return read(self.compiled.update(changes).solve(), self.year, self.watch)
         except SolveError:
+            if not changes:
+                raise
             return None
 
-    def flip_point(self, driver: _Driver, end: float) -> float:
+    def flip_point(self, weak: WeakInput, end: float) -> float:
         """The shown input where the costliest stage changes on the way to an end, by bisection of the rank."""
+        assert self.base is not None
         near, far = 0.5, end
         for _ in range(_BISECTIONS):
             middle = (near + far) / 2
-            found = self.at(driver, middle)
-            near, far = (middle, far) if found is not None and found[1] == self.base[1] else (near, middle)
-        return self.inputs(driver, ((near + far) / 2,))[1][0]
+            found = self.solve(self.inputs.at_rank(weak, middle))
+            same = found is not None and found.stage == self.base.stage
+            near, far = (middle, far) if same else (near, middle)
+        return self.inputs.shown(weak, ((near + far) / 2,))[1][0]
 
-    def inputs(self, driver: _Driver, ranks: tuple[float, ...]) -> tuple[str, list[float]]:
-        """Unit and values, mean over the year, of the number with the fewest other drivers."""
-        if (own := _own_range(driver, self.resolved, self.year)) is not None:
-            unit, value, low, high = own
-            return unit, [spread_at(value, low, high, r) for r in ranks]
-        path = min(driver.paths, key=lambda p: (len(self.resolved.uncertain[p]), p.endswith((".value", ".cost")), p))
-        node, labels = self.resolved.nodes[path], self.resolved.horizon.labels()
-        inside = [label.startswith(self.year) for label in labels]
-        unit = self.resolved.measures[path].label
-        many = len(driver.paths) > 1 and len(self.resolved.uncertain[path]) > len(driver.names)
-        words = f"{unit} ({path_title(path, self.resolved.network)})" if many else unit
-        draws = [node.at(Draw(ranks=dict.fromkeys(driver.names, np.array([r]))))[0] for r in ranks]
-        return words, [float(np.mean(d[inside])) for d in draws]
+    def breaks(self, weak: WeakInput) -> list[Any]:
+        """Break-evens of an input, as `BREAK_COLUMNS`."""
 
-    def note(self, driver: _Driver) -> str:
-        names = [n.partition("#")[0] for n in driver.names]
-        notes = dict.fromkeys(n for name in names if (node := self.resolved.nodes.get(name)) for n in node.source.notes)
-        return "; ".join(list(notes)[:2]) or ", ".join(driver.names[:2])
+        def at(factor: float) -> tuple[str, float] | None:
+            found = self.solve(self.inputs.times(weak, factor))
+            return None if found is None else (found.stage, found.numbers["energised"])
+
+        assert self.base is not None
+        unit, (base, _, high) = self.inputs.shown(weak, (0.5, 0.0, 1.0))
+        ceiling = 1.0 / base if unit.partition(" ")[0] in ("", "fraction") and 0 < base <= 1 and high <= 1 else np.inf
+        found = break_evens(at, (self.base.stage, self.base.numbers["energised"]), ceiling)
+        return found.row(lambda factor: self.inputs.shown_times(weak, factor))
 
 
-def spread_at(value: float, low: float, high: float, rank: float) -> float:
-    """A value with a range at a rank: two half triangles, as `scenarios.nodes.Spread` draws them.
-
-    >>> spread_at(0.6, 0.4, 0.7, 0.0), spread_at(0.6, 0.4, 0.7, 0.5), spread_at(0.6, 0.4, 0.7, 1.0)
-    (0.4, 0.6, 0.7)
-    """
-    below = max(0.0, 1.0 - (2.0 * rank) ** 0.5)
-    above = max(0.0, 1.0 - (2.0 * max(0.0, 1.0 - rank)) ** 0.5)
-    return float(value - below * (value - low) + above * (high - value))
-
-
-def _own_range(driver: _Driver, resolved: Resolved, year: str) -> tuple[str, float, float, float] | None:
-    """Unit, value, low and high of a single fact or series in its own unit; None for anything else.
-
-    A fact's range is the one that the scenario gives it, scaled back to the fact; a series' the mean of its points in
-    the year.
-    """
-    from supply.facts import catalog
-
-    kind, _, name = driver.names[0].partition(" ")
-    if len(driver.names) > 1 or kind not in ("fact", "series"):
-        return None
-    cat = catalog()
-    if kind == "series":
-        labels = [p for p in resolved.horizon.labels() if p.startswith(year)]
-        points = [cat.series(name).at(p) for p in labels]
-        mean = [float(np.mean([getattr(p, key) for p in points])) for key in ("value", "low", "high")]
-        return points[0].unit, mean[0], mean[1], mean[2]
-    for path in driver.paths:
-        found = _find_spread(resolved.nodes[path], driver.names[0])
-        if found is not None and found.values[0] != 0:
-            fact = cat[name]
-            low, high = (float(end[0] / found.values[0]) * fact.number for end in (found.low, found.high))
-            return fact.unit, fact.number, low, high
-    return None
+def read(solution: Solution, year: str, watch: Watched) -> Reading:
+    """The headline of an optimum."""
+    numbers: dict[str, float] = {}
+    flows = {"finished": solution.finished}
+    flows["energised"] = solution.energised if solution.network.fleet else solution.finished
+    for name, flow in flows.items():
+        column = "energised" if name == "energised" and solution.network.fleet else "finished"
+        by_year = flow.groupby(flow["period"].str[:4])[column].sum()
+        later = "next" if name == "energised" else "next_finished"
+        numbers |= {name: float(by_year.get(year, 0.0)), later: float(by_year.get(str(int(year) + 1), 0.0))}
+    rents = stage_rents(binding_table(solution), year)
+    stage = max(rents, key=lambda s: rents[s]) if rents else ""
+    return Reading(stage, rents, numbers | _worth(solution, watch))
 
 
-def _find_spread(node: Any, driver: str) -> Spread | None:
-    """The number with the range of a driver inside a tree of numbers."""
-    if isinstance(node, Spread):
-        return node if node.driver == driver else None
-    parts = [*getattr(node, "parts", ()), *([node.part] if hasattr(node, "part") else [])]
-    return next((found for part in parts if (found := _find_spread(part, driver)) is not None), None)
+def _worth(solution: Solution, watch: Watched) -> dict[str, float]:
+    """Price of the watched limit, the same for one reference product, and the scarcity in an hour."""
+    out = {"price": float("nan"), "unit_price": float("nan"), "scarcity": float("nan")}
+    if not watch.period:
+        return out
+    table = solution.resources
+    now = table[table["period"] == watch.period].set_index("resource")
+    t = solution.network.horizon.labels().index(watch.period)
 
+    def ratio(path: str) -> float:
+        """The number of a path now, for each unit of it in the scenario."""
+        return float(solution.values[path][t] / solution.network.values[path][t]) if path else 1.0
 
-def _headline(solution: Solution, year: str) -> Headline:
-    flows = solution.energised if solution.network.fleet else solution.finished
-    name = "energised" if solution.network.fleet else "finished"
-    now, later = (float(flows.loc[flows["period"].str.startswith(y), name].sum()) for y in (year, str(int(year) + 1)))
-    return now, costliest_stage(binding_table(solution), year), later
+    if watch.limit:
+        out["price"] = max(float(now[watch.limit_column][watch.limit]), 0.0)
+        out["unit_price"] = out["price"] * ratio(watch.limit_use)
+    if watch.terms:
+        parts = [float(now[column][r]) * factor * ratio(path) for r, column, factor, path in watch.terms]
+        out["scarcity"] = max(sum(parts), 0.0)
+    return out

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import date, timedelta
 
 from supply.facts.dating import span
 from supply.network import Horizon
 
-__all__ = ["PERIOD", "boundaries", "place", "window"]
+__all__ = ["PERIOD", "boundaries", "nearest_period", "place", "window"]
 
 #: 2024-Q1 or 2024-03, of the years 1900 to 2999 (dates end in 9999, a horizon has at most 1200 periods).
 PERIOD = re.compile(r"(?:19|2[0-9])[0-9]{2}-(?:Q[1-4]|0[1-9]|1[0-2])")
@@ -28,6 +29,16 @@ def place(horizon: Horizon, period: str, end: bool = False) -> int:
     """
     month = _month(period) + (2 if end and "Q" in period else 0)
     return month // horizon.months - _month(horizon.start) // horizon.months
+
+
+def nearest_period(labels: Sequence[str], day: str) -> str:
+    """The period of a day (ISO), or the first or last label where the day lies outside.
+
+    >>> nearest_period(["2026-Q1", "2026-Q2"], "2026-05-31"), nearest_period(["2026-Q1"], "2027-01-01")
+    ('2026-Q2', '2026-Q1')
+    """
+    label = f"{day[:4]}-Q{(int(day[5:7]) + 2) // 3}" if "Q" in labels[0] else day[:7]
+    return min(max(label, labels[0]), labels[-1])
 
 
 def window(horizon: Horizon, start: str | None, end: str | None) -> slice:

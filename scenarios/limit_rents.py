@@ -18,7 +18,7 @@ from scenarios.titles import contract_title
 if TYPE_CHECKING:
     from supply.optimizer.solution import Solution
 
-__all__ = ["BINDING_COLUMNS", "binding_table", "costliest_stage"]
+__all__ = ["BINDING_COLUMNS", "binding_table", "costliest_stage", "stage_rents"]
 
 BINDING_COLUMNS = ("period", "subject", "title", "kind", "stage", "region", "unit", "price", "limit", "rent")
 _SHARE = "contract_share_limit"
@@ -43,8 +43,14 @@ def costliest_stage(table: pd.DataFrame, year: str) -> str:
     >>> costliest_stage(pd.DataFrame({"period": ["2026-Q1"], "stage": ["hbm"], "rent": [2.0]}), "2026")
     'hbm'
     """
+    rents = stage_rents(table, year)
+    return max(rents, key=lambda stage: rents[stage]) if rents else ""
+
+
+def stage_rents(table: pd.DataFrame, year: str) -> dict[str, float]:
+    """Rent of a year by stage, stages without one left out."""
     rent = table[table["period"].str.startswith(year)].groupby("stage")["rent"].sum()
-    return str(rent.idxmax()) if len(rent) and float(rent.max()) > 0 else ""
+    return {str(stage): float(value) for stage, value in rent.items() if value > 0}
 
 
 def _capacities(solution: Solution, held: dict[tuple[str, str], float]) -> list[tuple[Any, ...]]:

@@ -12,13 +12,14 @@ speed) and `accuracy` (of the per-token engine), and the tables of `report_table
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from scenarios.horizon import nearest_period
 from scenarios.limit_rents import binding_table
 from scenarios.titles import names_table
 
@@ -49,15 +50,24 @@ def always(resolved: Resolved, solution: Solution, model: CostModel) -> dict[str
 
 
 def studies(
-    resolved: Resolved, solution: Solution, model: CostModel, rents: Any, today: str, say: Progress
+    resolved: Resolved,
+    solution: Solution,
+    model: CostModel,
+    rents: Any,
+    today: str,
+    say: Progress,
+    answer: Mapping[str, Any],
 ) -> dict[str, pd.DataFrame]:
     """The tables that take time."""
-    from scenarios.headline import headline_study, headline_year
+    from scenarios.headline import headline_study, headline_year, watched
     from scenarios.outcomes import cowos_balance, shipments_compared
 
     year = headline_year(resolved, today)
+    now = nearest_period([p["period"] for p in answer["periods"]], today)
     say(f"which weak inputs could overturn the headline of {year}")
-    tables = {"headline": headline_study(resolved, year, say)}
+    tables = {
+        "headline": headline_study(resolved, year, say, watched(answer, model, now, _reference(model, solution, now)))
+    }
     designers = {s.id: s.designer for s in resolved.network.fleet.values()}
     if designers:
         tables["shipments"] = shipments_compared(solution.finished.rename(columns={"finished": "value"}), designers)
@@ -156,6 +166,14 @@ def _skus(model: CostModel, solution: Solution, year: str) -> list[str]:
     priced = {sku for sku, _, period, _ in model.rows if period.startswith(year)}
     names = ["h100", *order.index]
     return [s for s in dict.fromkeys(names) if s in priced][:FRONT_SKUS]
+
+
+def _reference(model: CostModel, solution: Solution, period: str) -> str:
+    """The product whose hour stands for all in a period: the H100 where it is priced, else the one with most fleet."""
+    here = [sku for sku, _, p, _ in model.rows if p == period]
+    fleet = solution.fleet
+    order = fleet[fleet["period"] == period].groupby("sku")["fleet"].sum().sort_values(ascending=False)
+    return next((str(s) for s in ["h100", *order.index] if s in here), "")
 
 
 def _row_of(model: CostModel, sku: str, year: str) -> int:

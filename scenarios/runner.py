@@ -126,7 +126,7 @@ def _finish(
     manifest = make_manifest(resolved, name, digest, options, evidence, model.sources)
     tables |= always(resolved, solution, model)
     if options.get("study"):
-        found = studies(resolved, solution, model, rents, manifest["as_of"], say)
+        found = studies(resolved, solution, model, rents, manifest["as_of"], say, answer)
         manifest["facts"] |= fact_sources(facts_of(found), resolved.scenario.facts)
         tables |= found
     return Run(manifest, answer, None, tables, solution, resolved)

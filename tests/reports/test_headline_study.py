@@ -10,7 +10,8 @@ from reports.context import Context
 from reports.first_page import first_page, flip_warning
 from reports.market_report import make_report, render_html
 from reports.sections.evidence import overturning
-from scenarios.headline import headline_study, headline_year, spread_at
+from scenarios.headline import headline_study, headline_year
+from scenarios.headline_inputs import spread_at
 from scenarios.load import load_scenario
 from scenarios.nodes import Draw, Source, Spread
 from scenarios.resolve import resolve
