@@ -11,6 +11,7 @@ import hashlib
 import json
 import math
 from collections.abc import Hashable, Iterable, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -155,7 +156,8 @@ def write_exchange(run: Run, folder: str | Path) -> Path:
     table = iamc_table(run)
     _write_csv(table, target / "iamc.csv")
     _write_iamc_xlsx(run, table, target / "iamc.xlsx")
-    write_graphml(run_graph(run), target / "stage_graph.graphml")
+    with whole_file(target / "stage_graph.graphml") as working:
+        write_graphml(run_graph(run), working)
     frames = {"iamc": table}
     for name in ("results", "inputs", "checks", "binding", "names"):
         try:
@@ -194,6 +196,7 @@ def _write_iamc_xlsx(run: Run, table: pd.DataFrame, path: Path) -> None:
 
     quiet = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
     with whole_file(path) as working, xlsxwriter.Workbook(str(working), quiet) as book:
+        book.set_properties({"created": datetime.fromisoformat(run.manifest["created"])})
         data = book.add_worksheet("data")
         _sheet(data, list(table.columns), table.itertuples(index=False))
         data.set_column(3, 3, 60)

@@ -239,7 +239,8 @@ def _remove_harmed(folder: Path) -> None:
 
 
 def _ours(path: Path) -> bool:
-    return path.suffix == ".parquet" or path.name in {MANIFEST, "answer.json", "scenario.yaml"}
+    half = path.name.startswith(f".{MANIFEST}-") and path.suffix == ".tmp"
+    return half or path.suffix == ".parquet" or path.name in {MANIFEST, "answer.json", "scenario.yaml"}
 
 
 def write_manifest(folder: Path, manifest: Mapping[str, Any], files: Iterable[Path]) -> None:

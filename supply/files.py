@@ -130,8 +130,11 @@ def whole_file(path: Path) -> Iterator[Path]:
         yield working
         sync(working)
         working.replace(target)
-    except OSError as exc:
-        raise _named(exc, working, path) from exc
+    except Exception as exc:
+        cause = exc.args[0] if exc.args and isinstance(exc.args[0], OSError) else exc  # XlsxWriter wraps the system's
+        if isinstance(cause, OSError):
+            raise _named(cause, working, path) from exc
+        raise
     finally:
         with contextlib.suppress(OSError):
             working.unlink()
