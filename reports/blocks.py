@@ -14,12 +14,13 @@ __all__ = ["Cell", "Column", "Link", "Section", "Table", "safe_url"]
 
 @dataclass(frozen=True)
 class Cell:
-    """What is printed, the number behind it (None for text), and whether it rests on an illustrative input."""
+    """What is printed, the number behind it (None for text), whether it rests on an illustrative input, its anchor."""
 
     text: str
     value: float | None = None
     mark: bool = False
     href: str = ""
+    anchor: str = ""
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,8 @@ from reports.sections.making import making_section
 from reports.sections.market import market_section
 from reports.sections.supply import power_section, supply_section
 from reports.sections.training import training_section
+from reports.spans import Number, pieces
+from reports.traces import FORMULAS, of_line, of_section, of_table
 from supply.files import whole_text
 
 if TYPE_CHECKING:
@@ -135,7 +137,24 @@ def render_html(report: Report) -> str:
     environment = Environment(
         loader=PackageLoader("reports", "templates"), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
-    return environment.get_template("report.html.j2").render(report=report)
+    environment.filters["tagged"] = _tagged
+    lines = {words: key for key, words in spoken().group("first_page").items()}
+    trace: dict[str, Callable[..., list[str]]] = {
+        "line": lambda label: of_line(lines.get(label, "")),
+        "section": of_section,
+        "table": of_table,
+    }
+    names = {name: say(f"made.{name}.name") for name in FORMULAS}
+    return environment.get_template("report.html.j2").render(report=report, trace=trace, formulas=names)
+
+
+def _tagged(text: str) -> str:
+    """Escaped text whose numbers are `<data>` elements with their unrounded values."""
+    from markupsafe import Markup, escape
+
+    tag = Markup('<data value="{}">{}</data>')
+    parts = [tag.format(f"{p.value:.12g}", p) if isinstance(p, Number) else escape(p) for p in pieces(text)]
+    return Markup("").join(parts)
 
 
 def write_report(

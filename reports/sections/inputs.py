@@ -10,6 +10,7 @@ import pandas as pd
 from reports.blocks import Cell, Link, Section, Table
 from reports.catalogue import say
 from reports.context import Context
+from reports.traces import FORMULAS
 from reports.wording import brief, plain
 
 __all__ = ["inputs_section", "method_section", "repeat_section"]
@@ -113,7 +114,17 @@ def method_section(c: Context) -> Section:
     if c.has_money:
         s.paragraphs.append(say("inputs.value"))
     s.tables.append(Table.named("limits_of_this_edition", _missing(c)))
+    s.tables.append(_made())
     return s
+
+
+def _made() -> Table:
+    """The named formulas behind the numbers; tables and lines of the page lead to its rows."""
+    rows = [
+        [Cell(say(f"made.{k}.name"), anchor=f"made-{k}"), say(f"made.{k}.how"), say(f"made.{k}.where")]
+        for k in FORMULAS
+    ]
+    return Table.named("made", rows)
 
 
 def _missing(c: Context) -> list[list[str]]:
