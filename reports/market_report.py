@@ -17,7 +17,7 @@ from reports.sections.changes import changes_section, compare_section
 from reports.sections.costs import costs_section
 from reports.sections.evidence import accuracy_section, others_section, overturn_section
 from reports.sections.flow import engine_section, flow_section
-from reports.sections.inputs import inputs_section, method_section, repeat_section
+from reports.sections.inputs import inputs_section, method_section, repeat_section, rule_section
 from reports.sections.limits import binding_figure, limits_section, prices_section
 from reports.sections.making import making_section
 from reports.sections.market import market_section
@@ -92,6 +92,7 @@ def _made(runs: Sequence[Run], previous: Run | None, sample: Path | None) -> Rep
     c = contexts[0]
     before = Context(previous) if previous is not None else None
     made = [
+        rule_section(contexts),
         limits_section(c),
         prices_section(c),
         supply_section(c),

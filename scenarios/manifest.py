@@ -16,7 +16,9 @@ __all__ = ["as_of", "fact_sources", "make_manifest"]
 
 
 def fact_sources(ids: Iterable[str], facts: Catalog) -> dict[str, dict[str, Any]]:
-    """Source, date and kind of each id; a series point brings the facts that it rests on."""
+    """Source, date and kind of each id, and the first publisher where the source is a relay; a series point brings the
+    facts that it rests on.
+    """
     out: dict[str, dict[str, Any]] = {}
     for name in ids:
         for item in _trace(name, facts):
@@ -31,7 +33,7 @@ def fact_sources(ids: Iterable[str], facts: Catalog) -> dict[str, dict[str, Any]
                     "source": fact.source,
                     "url": fact.url,
                     "known_on": fact.known_on.isoformat(),
-                }
+                } | ({"origin": fact.origin} if fact.origin and fact.origin != fact.source else {})
             elif "@" in item:
                 point = facts.point(item)
                 out[item] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date
 from typing import Any
 
@@ -10,10 +11,11 @@ import pandas as pd
 from reports.blocks import Cell, Link, Section, Table
 from reports.catalogue import say
 from reports.context import Context
+from reports.spans import Words, join
 from reports.traces import FORMULAS
 from reports.wording import brief, plain
 
-__all__ = ["inputs_section", "method_section", "repeat_section"]
+__all__ = ["inputs_section", "method_section", "repeat_section", "rule_section"]
 
 STALE_DAYS = 540
 _SOURCE_WIDTH = 90
@@ -62,7 +64,7 @@ def _newest(c: Context, ids: list[str]) -> tuple[Any, str]:
     if not held:
         return "", ""
     name, fact = max(held, key=lambda pair: str(pair[1]["known_on"]))
-    text = _cut(name.partition("@")[0] if fact.get("basis") else str(fact["source"]), 60)
+    text = _cut(name.partition("@")[0], 60) if fact.get("basis") else _told(fact, 60)
     words = text if len(held) == 1 else say("inputs.more_facts", source=text, facts=len(held))
     return Link(words, str(fact.get("url") or "")), _known(c, fact)
 
@@ -80,8 +82,7 @@ def _facts(c: Context) -> Table:
     for name, f in sorted(c.facts.items()):
         value = f["value"]
         number = (plain(value, 4), value) if isinstance(value, float | int) else str(value)
-        source = str(f["source"])
-        text = _cut(source, _SOURCE_WIDTH)
+        text = _told(f, _SOURCE_WIDTH)
         basis = f.get("basis")
         cell = (
             Link(text, str(f.get("url") or ""))
@@ -101,16 +102,41 @@ def _known(c: Context, fact: dict[str, Any]) -> str:
     return say("inputs.old", day=known) if age > STALE_DAYS else known
 
 
+def _told(fact: dict[str, Any], width: int) -> str:
+    """The source of a fact; where it is a relay, the first publisher before it."""
+    source = _cut(str(fact["source"]), width)
+    return say("inputs.relay", origin=_cut(str(fact["origin"]), width), source=source) if fact.get("origin") else source
+
+
+def _regime(c: Context) -> Words:
+    if c.answer["regime"] == "foresight":
+        return say("inputs.foresight")
+    return say("inputs.rolling", look=c.run.manifest.get("look_ahead"))
+
+
+def rule_section(contexts: Sequence[Context]) -> Section:
+    """What each scenario assumes, before any of its results, and in which dollars they are."""
+    s = Section("rule")
+    c = contexts[0]
+    for one in contexts:
+        note = str((one.run.manifest.get("notes") or {}).get("scenario") or "") or say("rule.no_note")
+        edits = join("; ", [f"{k}: {', '.join(v)}" for k, v in (one.run.manifest.get("edits") or {}).items()])
+        changed = say("rule.edits", edits=edits) if edits else say("rule.no_edits")
+        s.paragraphs.append(say("rule.case", title=one.run.manifest["title"], note=note, edits=changed))
+    objective = say("rule.value") if c.has_money else say("rule.units", unit=c.answer["objective"]["unit"])
+    s.paragraphs.append(
+        say("rule.conditional", objective=objective, regime=_regime(c), first=c.periods[0], last=c.periods[-1])
+    )
+    if c.has_money:
+        s.paragraphs.append(say("rule.money"))
+    return s
+
+
 def method_section(c: Context) -> Section:
     """Scope, regime, definitions, and what is first version or missing."""
     s = Section("method")
     objective = c.answer["objective"]
-    note = str((c.run.manifest.get("notes") or {}).get("scenario") or "")
-    if note:
-        s.paragraphs.append(say("inputs.scenario", note=note))
-    look = c.run.manifest.get("look_ahead")
-    regime = say("inputs.foresight") if c.answer["regime"] == "foresight" else say("inputs.rolling", look=look)
-    s.paragraphs.append(say("inputs.method", kind=objective["kind"], regime=regime))
+    s.paragraphs.append(say("inputs.method", kind=objective["kind"]))
     if c.has_money:
         s.paragraphs.append(say("inputs.value"))
     s.tables.append(Table.named("limits_of_this_edition", _missing(c)))
