@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import Any
 
 import pandas as pd
 
-from reports.figures.style import INK, FigureCard, colour_of, drawing, svg_text
+from reports.figures.style import INK, STAGE_COLOURS, FigureCard, colour_of, drawing, filled, svg_text, wrapped
 from reports.tables import records
 from reports.wording import brief, plain
 
@@ -16,6 +15,8 @@ __all__ = ["cost_front", "cost_waterfall", "headline_tornado", "others_compared"
 WIDTH = 9.2
 LINES = ("-", "--", "-.", ":")
 MARKS = ("o", "s", "^", "D")
+#: Ordinary bars, and those that are set apart (with a hatch).
+PLAIN, RISE = "#6699cc", "#cc6677"
 
 
 def cost_waterfall(parts: pd.DataFrame, total_name: str, subtitle: str) -> FigureCard:
@@ -31,8 +32,8 @@ def cost_waterfall(parts: pd.DataFrame, total_name: str, subtitle: str) -> Figur
             if kind == "subtotal":
                 _bar(axes, row, 0.0, float(value), "#999999", total, bold=True)
                 continue
-            colour = "#CC6677" if parts["part"].iloc[row].startswith("Scarcity") else "#6699CC"
-            _bar(axes, row, left, float(value), colour, total)
+            scarce = parts["part"].iloc[row].startswith("Scarcity")
+            _bar(axes, row, left, float(value), RISE if scarce else PLAIN, total, hatch="////" if scarce else "")
             left += float(value)
         _bar(axes, len(parts), 0.0, total, "#666666", total, bold=True)
         axes.set_yticks(range(len(parts) + 1), [*parts["part"], total_name], fontsize=8.5)
@@ -53,8 +54,10 @@ def cost_waterfall(parts: pd.DataFrame, total_name: str, subtitle: str) -> Figur
     )
 
 
-def _bar(axes: Any, row: int, left: float, value: float, colour: str, total: float, bold: bool = False) -> None:
-    axes.barh(row, value, left=left, color=colour, edgecolor="#333333", linewidth=0.4, height=0.72)
+def _bar(
+    axes: Any, row: int, left: float, value: float, colour: str, total: float, bold: bool = False, hatch: str = ""
+) -> None:
+    axes.barh(row, value, left=left, height=0.72, **filled((colour, hatch)))
     weight = "bold" if bold else "normal"
     axes.text(max(left, left + value) + 0.01 * total, row, f"{value:.2f}", va="center", fontsize=8, fontweight=weight)
 
@@ -117,7 +120,7 @@ def headline_tornado(table: pd.DataFrame, base: float, unit: str, subtitle: str,
         for row, r in enumerate(records(t)):
             _tornado_row(axes, row, r, base)
         axes.axvline(base, color="#333333", linewidth=0.9)
-        axes.set_yticks(range(len(t)), [_wrapped(x) for x in t["title"]], fontsize=8)
+        axes.set_yticks(range(len(t)), [wrapped(x, 44) for x in t["title"]], fontsize=8)
         axes.invert_yaxis()
         axes.margins(x=0.14)
         axes.tick_params(axis="y", length=0)
@@ -128,7 +131,7 @@ def headline_tornado(table: pd.DataFrame, base: float, unit: str, subtitle: str,
     return FigureCard(
         "tornado",
         headline,
-        "Each weak input moved alone; its values at the bar ends; blue: low end of the input, red: high end; "
+        "Each weak input moved alone; its values at the bar ends; plain: low end of the input, hatched: high end; "
         f"{subtitle}",
         f"Ranked bars. {headline}.",
         svg,
@@ -137,24 +140,22 @@ def headline_tornado(table: pd.DataFrame, base: float, unit: str, subtitle: str,
 
 
 def _tornado_headline(t: pd.DataFrame, base: float) -> str:
+    """The first bar in words; a long name is cut so that the whole has ten words."""
     if not len(t):
         return "No input has a stated range"
     first = t.iloc[0]
     low, high = sorted((first["at_low"], first["at_high"]))
-    name = str(first["title"]).partition(":")[0]
-    return f"{name} alone: {plain(low, 2)} to {plain(high, 2)} million"
-
-
-def _wrapped(text: str) -> str:
-    return "\n".join(textwrap.wrap(text, 44)[:2])
+    name = " ".join(str(first["title"]).partition(":")[0].split()[:6])
+    return f"{name}: {plain(low, 2)} to {plain(high, 2)} million"
 
 
 def _tornado_row(axes: Any, row: int, r: Any, base: float) -> None:
     same_side = (r.at_low - base) * (r.at_high - base) > 0
-    for end, label, colour, k in ((r.at_low, r.low_input, "#6699CC", 0), (r.at_high, r.high_input, "#CC6677", 1)):
+    ends = ((r.at_low, r.low_input, (PLAIN, ""), 0), (r.at_high, r.high_input, (RISE, "////"), 1))
+    for end, label, look, k in ends:
         offset = (0.18 if k else -0.18) if same_side else 0.0
         height = 0.34 if same_side else 0.7
-        axes.barh(row + offset, end - base, left=base, color=colour, height=height, edgecolor="#333333", linewidth=0.3)
+        axes.barh(row + offset, end - base, left=base, height=height, **filled(look))
         right = end >= base
         spot = {"xytext": (4 if right else -4, 0), "ha": "left" if right else "right"}
         axes.annotate(
@@ -170,11 +171,9 @@ def others_compared(table: pd.DataFrame, subtitle: str) -> FigureCard:
     t = table.reset_index(drop=True)
     with drawing(WIDTH, 0.8 + 0.33 * len(t)) as (figure, axes):
         for row, r in enumerate(records(t)):
-            axes.plot(
-                [r.low / 1e6, r.high / 1e6], [row, row], color="#777777", linewidth=4, solid_capstyle="butt", alpha=0.55
-            )
-            axes.plot(r.theirs / 1e6, row, marker="|", color="#333333", markersize=11, markeredgewidth=1.6)
-            axes.plot(max(r.ours, 0) / 1e6, row, marker="D", color="#882255", markersize=6, clip_on=False)
+            axes.plot([r.low / 1e6, r.high / 1e6], [row, row], color="#8c8c8c", linewidth=4, solid_capstyle="butt")
+            axes.plot(r.theirs / 1e6, row, marker="|", color=INK, markersize=11, markeredgewidth=1.6)
+            axes.plot(max(r.ours, 0) / 1e6, row, marker="D", color=STAGE_COLOURS["power"], markersize=6, clip_on=False)
         axes.set_yticks(range(len(t)), [f"{r.label} {r.year}" for r in records(t)], fontsize=8.5)
         axes.invert_yaxis()
         axes.set_xlim(left=0)

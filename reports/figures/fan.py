@@ -14,8 +14,10 @@ from reports.figures.style import (
     STAGE_TITLES,
     FigureCard,
     drawing,
+    grid_axes,
     on,
     period_ticks,
+    scale_of,
     svg_text,
 )
 from reports.wording import band, count, percent
@@ -24,7 +26,7 @@ __all__ = ["draw_timeline", "fan_chart"]
 
 WIDTH = 9.2
 SHOWN = 0.005
-COLOUR = "#332288"
+COLOUR = STAGE_COLOURS["server"]
 
 
 def fan_chart(
@@ -56,7 +58,7 @@ def fan_chart(
     ends = ["q05", "q25", "q50", "q75", "q95"]
     if bool((t[ends].diff(axis=1).iloc[:, 1:] < -1e-9 * t[ends].abs().max().max()).any(axis=None)):
         raise ValueError("quantiles of a period are not in order: q05 <= q25 <= q50 <= q75 <= q95")
-    scale, word = _scale(float(t["q95"].max()))
+    scale, word = scale_of(float(t["q95"].max()))
     x = list(range(len(periods)))
     with drawing(WIDTH, 3.3) as (figure, axes):
         for low, high, depth in (("q05", "q95", 0.16), ("q25", "q75", 0.30)):
@@ -86,10 +88,6 @@ def fan_chart(
         svg,
         table,
     )
-
-
-def _scale(top: float) -> tuple[float, str]:
-    return (1e6, "million ") if top >= 1e6 else (1e3, "thousand ") if top >= 1e4 else (1.0, "")
 
 
 def _origin_line(axes: Any, place: int) -> None:
@@ -134,7 +132,7 @@ def draw_timeline(table: pd.DataFrame, periods: Sequence[str], draws: int, subti
             for column, period in enumerate(periods):
                 value = float(grid[period][stage])
                 _cell(axes, (column, row), value, STAGE_COLOURS.get(stage, "#777777"), (stage, period) in plan)
-        _frame(axes, list(periods), [STAGE_TITLES.get(s, s.capitalize()) for s in stages])
+        grid_axes(axes, list(periods), [STAGE_TITLES.get(s, s.capitalize()) for s in stages])
         svg = svg_text(figure)
     headline = _timeline_headline(share.loc[[s for s in stages if s != "nothing"]], list(periods))
     return FigureCard(
@@ -161,16 +159,6 @@ def _cell(axes: Any, place: tuple[int, int], value: float, colour: str, outlined
     if value >= SHOWN:
         text = f"{100 * value:.0f}"
         axes.text(column + 0.5, row + 0.52, text, ha="center", va="center", fontsize=7.2, color=on(face))
-
-
-def _frame(axes: Any, periods: list[str], names: list[str]) -> None:
-    axes.set_xlim(0, len(periods))
-    axes.set_ylim(len(names), 0)
-    period_ticks(axes, periods, offset=0.5)
-    axes.set_yticks([i + 0.5 for i in range(len(names))], names, fontsize=8.5)
-    axes.tick_params(length=0)
-    for side in ("left", "bottom"):
-        axes.spines[side].set_visible(False)
 
 
 def _timeline_headline(share: pd.DataFrame, periods: list[str]) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import Any
 
 import pandas as pd
 
-from reports.figures.style import STAGE_ORDER, STAGE_TITLES, FigureCard, drawing, on, svg_text
+from reports.figures.style import INK, STAGE_ORDER, STAGE_TITLES, FigureCard, drawing, on, svg_text, wrapped
 from reports.tables import records
 from reports.wording import count
 
@@ -21,7 +20,7 @@ WIDEST = 0.5
 def stage_graph(
     nodes: pd.DataFrame, links: pd.DataFrame, period: str, subtitle: str, titles: dict[str, str] | None = None
 ) -> FigureCard:
-    """Limits as boxes from left to right, links as bands; red outline: one more unit is worth something.
+    """Limits as boxes from left to right, links as bands; thick outline: one more unit is worth something.
 
     `nodes`: columns node, title, stage, utilisation (fraction or missing), binds; `links`: source, target,
     accelerators, as `scenarios.stage_links` makes them.
@@ -54,7 +53,7 @@ def stage_graph(
         "stage_graph",
         headline,
         f"Limits of the chain, percent of capacity in use; band width: accelerator-equivalents, the widest "
-        f"{count(widest, 2)} in {period}; red outline: one more unit is worth something; {subtitle}",
+        f"{count(widest, 2)} in {period}; thick outline: one more unit is worth something; {subtitle}",
         f"Graph of limits from wafers to power with the use of each. {headline}.",
         svg,
         links,
@@ -104,15 +103,14 @@ def _box(axes: Any, place: tuple[float, float], r: Any, title: str) -> None:
     from matplotlib.patches import Rectangle
 
     known = bool(pd.notna(r.utilisation))
-    face = to_hex(mpl.colormaps["Blues"](0.04 + 0.78 * min(1.0, float(r.utilisation)))) if known else "#ffffff"
+    face = to_hex(mpl.colormaps["Blues"](0.04 + 0.53 * min(1.0, float(r.utilisation)))) if known else "#ffffff"
     edge: dict[str, Any] = (
-        {"edgecolor": "#CC3311", "linewidth": 2.2} if r.binds else {"edgecolor": "#555555", "linewidth": 0.7}
+        {"edgecolor": INK, "linewidth": 2.6} if r.binds else {"edgecolor": "#555555", "linewidth": 0.7}
     )
     corner = (place[0] - BOX[0] / 2, place[1] - BOX[1] / 2)
     axes.add_patch(Rectangle(corner, *BOX, facecolor=face, zorder=3, **edge))
-    words = textwrap.wrap(title, 19)
-    words = [*words[:2][:-1], f"{words[1]} ..."] if len(words) > 2 else words
-    text = "\n".join([*words, f"{100 * r.utilisation:.0f} %"] if known else words)
+    words = wrapped(title, 19)
+    text = f"{words}\n{100 * r.utilisation:.0f} %" if known else words
     axes.text(*place, text, ha="center", va="center", fontsize=7.2, color=on(face), zorder=4, linespacing=1.15)
 
 

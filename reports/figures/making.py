@@ -6,13 +6,14 @@ from typing import Any
 
 import pandas as pd
 
-from reports.figures.style import INK, FigureCard, colour_of, drawing, svg_text
+from reports.figures.style import INK, STAGE_COLOURS, FigureCard, colour_of, drawing, filled, svg_text
 from reports.tables import records
 from reports.wording import percent, plain
 
 __all__ = ["stack_heights", "unit_cost_waterfalls", "wafer_map_figure", "yield_curves"]
 
 WIDTH = 9.2
+MARKED = STAGE_COLOURS["power"]
 PARTS = {
     "raw_silicon": "Logic wafers", "defective_silicon": "Lost logic dies", "memory": "Memory stacks",
     "interposer": "Interposer", "substrate": "Substrate", "assembly": "Assembly",
@@ -24,11 +25,12 @@ MODEL_TITLES = {
 }  # fmt: skip
 _LINES = ("--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)))
 _BINS = {
-    "full": ("#44AA99", "", "free of defects"),
-    "cut": ("#DDCC77", "//", "sold with blocks off"),
-    "scrap": ("#882255", "xx", "scrap"),
-    "edge": ("#f2f2f2", "..", "partial at the edge"),
+    "full": ("#44aa99", "", "free of defects"),
+    "cut": ("#ddcc77", "////", "sold with blocks off"),
+    "scrap": ("#632a46", "xxxx", "scrap"),
+    "edge": ("#f2f2f2", "...", "partial at the edge"),
 }
+EDGE = {"facecolor": "#f2f2f2", "hatch": "...", "hatchcolor": "#8c8c8c", "edgecolor": "#8c8c8c", "linewidth": 0.5}
 #: Labels stay readable on lines.
 LABEL = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
 
@@ -77,7 +79,7 @@ def _waterfall(axes: Any, parts: pd.DataFrame, published: float | None, most: fl
         total = r.part == "total"
         start = 0.0 if total else left
         colour = "#666666" if total else "#6699CC"
-        axes.barh(row, r.value, left=start, color=colour, edgecolor="#333333", linewidth=0.4, height=0.74)
+        axes.barh(row, r.value, left=start, height=0.74, **filled((colour, "")))
         end = start + r.value
         if total:
             axes.plot([r.low, r.high], [row, row], color=INK, linewidth=1.4, marker="|", markersize=7)
@@ -88,13 +90,14 @@ def _waterfall(axes: Any, parts: pd.DataFrame, published: float | None, most: fl
                   fontweight="bold" if total else "normal")  # fmt: skip
         names.append("Together" if total else PARTS.get(r.part, r.part))
     if published is not None:
-        axes.axvline(published, color="#882255", linestyle="--", linewidth=1.3)
+        axes.axvline(published, color=MARKED, linestyle="--", linewidth=1.3)
         axes.text(
-            published, -0.75, f"published {published:,.0f}", fontsize=7.5, color="#882255", ha="center", va="bottom"
+            published + 0.01 * most, -0.75, f"published {published:,.0f}", fontsize=7.5, color=MARKED, va="bottom"
         )
     axes.set_yticks(range(len(parts)), names, fontsize=8)
     axes.set_ylim(len(parts) - 0.4, -1.4)
     axes.set_xlim(0, most * 1.09)
+    axes.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="x", color="#e6e6e6", linewidth=0.6)
 
@@ -114,7 +117,7 @@ def yield_curves(curves: pd.DataFrame, dies: dict[str, float], shown: str = "neg
         for k, model in enumerate(others):
             line = curves[curves["model"] == model]
             axes.plot(line["area_mm2"], 100 * line["value"], color="#555555", linestyle=_LINES[k % 5], linewidth=1.1)
-        axes.plot(used["area_mm2"], 100 * used["value"], color="#332288", linewidth=2.2)
+        axes.plot(used["area_mm2"], 100 * used["value"], color=MARKED, linewidth=2.2)
         _end_labels(axes, curves, shown)
         for name, area in dies.items():
             axes.axvline(area, color="#bbbbbb", linewidth=0.8, zorder=0)
@@ -168,16 +171,18 @@ def wafer_map_figure(sites: pd.DataFrame, title: str) -> FigureCard:
         axes.add_patch(disc)
         for r in records(sites[sites["kind"] != "defect"]):
             face, hatch, _ = _BINS[r.kind]
-            patch = Rectangle((r.x_mm, r.y_mm), r.width_mm, r.height_mm, facecolor=face, hatch=hatch,
-                              edgecolor="#ffffff" if r.kind != "edge" else "#cccccc", linewidth=0.5)  # fmt: skip
+            look = filled((face, hatch)) if r.kind != "edge" else EDGE
+            patch = Rectangle((r.x_mm, r.y_mm), r.width_mm, r.height_mm, **look)
             axes.add_patch(patch)
             patch.set_clip_path(disc)
         axes.add_patch(Circle((0, 0), first["usable_radius_mm"], fill=False, edgecolor="#777777", linestyle=":"))
         axes.add_patch(Rectangle((-3, -first["radius_mm"] - 1), 6, 4, facecolor="white", edgecolor="#333333"))
         spots = sites[sites["kind"] == "defect"]
         axes.plot(spots["x_mm"], spots["y_mm"], ".", color="black", markersize=2.6)
-        handles = [Rectangle((0, 0), 1, 1, facecolor=c, hatch=h, edgecolor="#888888", label=f"{counts[k]} {words}")
-                   for k, (c, h, words) in _BINS.items()]  # fmt: skip
+        handles = [
+            Rectangle((0, 0), 1, 1, label=f"{counts[k]} {words}", **(EDGE if k == "edge" else filled((c, h))))
+            for k, (c, h, words) in _BINS.items()
+        ]
         handles.append(axes.plot([], [], ".", color="black", label=f"{counts['defect']} defects")[0])
         axes.legend(handles=handles, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8.5)
         axes.set_aspect("equal")
@@ -231,8 +236,8 @@ def stack_heights(table: pd.DataFrame) -> FigureCard:
     newest = table[table["memory"] == memories[-1]].sort_values("height")
     low, high = newest.iloc[-1], newest.iloc[0]
     headline = (
-        f"{memories[-1].upper()}: {100 * high['value']:.0f} % at {high['height']} high, {100 * low['value']:.0f} % at "
-        f"{low['height']} high"
+        f"{memories[-1].upper()}: {percent(high['value'])} at {high['height']} high, {percent(low['value'])} at "
+        f"{low['height']}"
     )
     return FigureCard(
         "stack_yield",

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from reports.figures.style import INK, FigureCard, drawing, svg_text
+from reports.figures.style import INK, FigureCard, colour_of, drawing, svg_text
 from reports.tables import records
 from reports.wording import plain
 
@@ -17,10 +17,8 @@ KINDS = {
     "owner cost": "Owner cost (computed)", "contract": "Contract", "spot": "Spot", "list": "List (on demand)",
     "index": "Index", "block": "Capacity block",
 }  # fmt: skip
-_LOOK = {
-    "H100": ("#117733", "o"), "H200": ("#44AA99", "s"), "B200": ("#332288", "^"), "GB200": ("#6699CC", "D"),
-    "MI300X": ("#882255", "v"), "MI355X": ("#CC6677", "P"),
-}  # fmt: skip
+#: Marker of a chip; its colour is that of the product.
+_MARKS = {"H100": "o", "H200": "s", "B200": "^", "GB200": "D", "MI300X": "v", "MI355X": "P"}
 
 
 def price_panels(quotes: pd.DataFrame, owner: pd.DataFrame, chips: list[str], day: str) -> FigureCard:
@@ -69,14 +67,18 @@ def _headline(quotes: pd.DataFrame, owner: pd.DataFrame) -> str:
     return spread + (f"; owner cost {plain(float(cost.iloc[0]), 2)}" if len(cost) else "")
 
 
+def _look(chip: str) -> tuple[str, str]:
+    return colour_of("b200" if chip == "GB200" else chip.lower()), _MARKS.get(chip, "x")
+
+
 def _handle(axes: Any, chip: str) -> Any:
-    colour, mark = _LOOK.get(chip, ("#777777", "x"))
+    colour, mark = _look(chip)
     return axes.plot([], [], mark, color=colour, markerfacecolor="white", label=chip)[0]
 
 
 def _quotes(axes: Any, here: pd.DataFrame) -> None:
     for chip, rows in here.groupby("chip", sort=False):
-        colour, mark = _LOOK.get(str(chip), ("#777777", "x"))
+        colour, mark = _look(str(chip))
         axes.plot(rows["day"], rows["value"], mark, color=colour, markerfacecolor="white", markersize=4.5)
     if here.empty:
         axes.text(0.5, 0.5, "no quotes", transform=axes.transAxes, ha="center", color="#777777")
@@ -85,9 +87,9 @@ def _quotes(axes: Any, here: pd.DataFrame) -> None:
 def _owner(axes: Any, owner: pd.DataFrame, day: pd.Timestamp) -> None:
     """One place a chip, spread to the left of the day so that bands do not overlap."""
     for k, r in enumerate(records(owner)):
-        colour, mark = _LOOK.get(r.chip, ("#777777", "x"))
+        colour, mark = _look(r.chip)
         x = day - pd.Timedelta(days=130 * (len(owner) - 1 - k))
-        axes.plot([x, x], [r.low, r.high], color=colour, linewidth=2.2, alpha=0.6)
+        axes.plot([x, x], [r.low, r.high], color=colour, linewidth=2.2)
         axes.plot(x, r.value, mark, color=colour, markerfacecolor="white", markersize=5)
     axes.text(
         0.03, 0.06, f"all as of {day:%Y-%m-%d}, set side by side", transform=axes.transAxes, fontsize=7.5, color=INK

@@ -7,60 +7,61 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from reports.figures.style import FigureCard, drawing, svg_text
+from reports.figures.style import INK, STAGE_COLOURS, FigureCard, drawing, svg_text
 from reports.tables import records
 from reports.wording import percent, plain
 
 __all__ = ["roofline"]
 
 WIDTH = 9.2
-COLOURS = {"memory_bandwidth": "#882255", "compute": "#332288"}
+#: Filled where memory bandwidth bounds, hollow where compute does.
+FACES = {"memory_bandwidth": STAGE_COLOURS["hbm"], "compute": "#ffffff"}
 MARKS = {"decode": "o", "prefill": "s"}
 WORDS = {"memory_bandwidth": "memory bandwidth", "compute": "compute"}
+#: Operators with less of their phase's time have a mark but no name.
+NAMED = 0.05
+#: Names stay readable on the roofs.
+GROUND = {"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.85}
+MEASURED = ("measured_flop_per_s", "measured_bytes_per_s")
 
 
 def roofline(points: pd.DataFrame, subtitle: str) -> FigureCard:
-    """Attained FLOP/s against FLOP per byte, log-log, with one roof for each dense peak and the ridge named.
+    """Attained FLOP/s against FLOP per byte, log-log, a panel a model, with one roof for each dense peak, its ridge
+    named, and a dashed roof at the best measured rates where the table has them.
 
     `points`: columns phase, operator, intensity_flop_per_byte, attained_flop_per_s, time_share, peak_flop_per_s,
-    format, bandwidth_bytes_per_s, limited_by, model, hardware (`scenarios.engine_points.operator_points`). The area of
-    a mark is the operator's share of the time of its phase.
+    format, bandwidth_bytes_per_s, limited_by, model, hardware (`scenarios.engine_points.operator_points`), and where
+    known measured_flop_per_s, measured_bytes_per_s. The area of a mark is the operator's share of its phase's time.
 
     Raises:
         ValueError: when a point lies above its roof, or the points are of several accelerators.
     """
     _under_roof(points)
     bandwidth = float(points["bandwidth_bytes_per_s"].iloc[0])
-    roofs = points.groupby("format")["peak_flop_per_s"].first().sort_values()
     finite = points[np.isfinite(points["intensity_flop_per_byte"])]
+    top = float(points["peak_flop_per_s"].max())
     low = 10 ** np.floor(np.log10(float(finite["intensity_flop_per_byte"].min()) / 2))
-    high = 10 ** np.ceil(np.log10(max(float(finite["intensity_flop_per_byte"].max()), float(roofs.max()) / bandwidth)))
-    with drawing(WIDTH, 4.0) as (figure, axes):
-        _roofs(axes, roofs, bandwidth, (low, high))
-        for r in records(finite):
-            style = {"color": COLOURS[r.limited_by], "alpha": 0.75, "edgecolors": "#222222", "linewidths": 0.6}
-            size = 30 + 420 * r.time_share
-            spot = (r.intensity_flop_per_byte, r.attained_flop_per_s / 1e12)
-            axes.scatter(*spot, s=size, marker=MARKS.get(r.phase, "D"), **style)
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        axes.set_xlim(low, high * 1.6)
-        _names(figure, axes, finite)
-        axes.set_xlabel("FLOP per byte moved to or from memory")
-        axes.set_ylabel("TFLOP/s of one accelerator, dense")
-        axes.grid(color="#ececec", linewidth=0.6)
-        for axis in (axes.xaxis, axes.yaxis):
-            axis.set_major_formatter(lambda x, _: f"{x:,g}")
+    high = 10 ** np.ceil(np.log10(max(float(finite["intensity_flop_per_byte"].max()), top / bandwidth)))
+    models = list(dict.fromkeys(points["model"]))
+    with drawing(WIDTH, 4.0, ncols=len(models), sharex=True, sharey=True, squeeze=False) as (figure, panels):
+        for panel, model in zip(panels[0], models, strict=True):
+            _panel(panel, finite[finite["model"] == model], (low, high * 1.6))
+            panel.set_title(model, fontweight="bold")
+        panels[0, 0].set_ylabel("TFLOP/s of one accelerator, dense")
+        panels[0, len(models) // 2].set_xlabel("FLOP per byte moved to or from memory")
+        panels[0, 0].set_ylim(low * bandwidth / 1e12 * 0.6, top / 1e12 * 60)
+        for panel, model in zip(panels[0], models, strict=True):
+            _names(figure, panel, finite[(finite["model"] == model) & (finite["time_share"] >= NAMED)])
         svg = svg_text(figure)
     headline = _headline(points)
-    first = points.iloc[0]
+    dashed = "; dashed: best measured rates" if set(MEASURED) <= set(points) else ""
     return FigureCard(
         "roofline",
         headline,
-        f"{first['model']} on {first['hardware']}; circles: decode step, squares: prefill; purple-red: bound by memory "
-        "bandwidth, blue: by compute; area: share of the time of its phase. Times at datasheet rates, a bound: "
-        f"measured kernels lie lower; {subtitle}",
-        f"Roofline plot, log-log. {headline}.",
+        f"Operators of {' and '.join(models)} on {points['hardware'].iloc[0]}; circles: decode step, squares: prefill; "
+        f"filled: bound by memory bandwidth, hollow: by compute; area: share of its phase's time, named from "
+        f"{percent(NAMED, 1)}{dashed}. Points at datasheet rates, a bound: measured kernels lie lower; {subtitle}",
+        f"Roofline plot, log-log, one panel a model. {headline}.",
         svg,
         points,
     )
@@ -80,19 +81,42 @@ def _under_roof(points: pd.DataFrame) -> None:
         )
 
 
-def _roofs(axes: Any, roofs: Any, bandwidth: float, ends: tuple[float, float]) -> None:
-    top = float(roofs.max())
-    ridge = top / bandwidth
-    axes.plot([ends[0], ridge], [ends[0] * bandwidth / 1e12, top / 1e12], color="#444444", linewidth=1.4)
-    for name, peak in roofs.items():
-        start = float(peak) / bandwidth
-        axes.plot([start, ends[1] * 1.6], [peak / 1e12, peak / 1e12], color="#444444", linewidth=1.4)
-        text = f"{name.upper()} dense peak {plain(peak / 1e12)} TFLOP/s, ridge at {plain(start)} FLOP/B"
-        axes.annotate(text, (start, peak / 1e12), xytext=(-6, 0), textcoords="offset points", fontsize=7.5,
-                      ha="right", va="center", color="#333333")  # fmt: skip
-    axes.annotate(f"memory {plain(bandwidth / 1e12)} TB/s", (ends[0] * 1.15, ends[0] * 1.15 * bandwidth / 1e12),
-                  xytext=(12, -4), textcoords="offset points", fontsize=7.5, color="#333333", va="top")  # fmt: skip
-    axes.set_ylim(ends[0] * bandwidth / 1e12 * 0.6, top / 1e12 * 2.2)
+def _panel(axes: Any, points: pd.DataFrame, ends: tuple[float, float]) -> None:
+    from matplotlib.ticker import LogLocator
+
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlim(*ends)
+    _roofs(axes, points, ends)
+    for r in records(points.sort_values("time_share", ascending=False)):
+        spot = (r.intensity_flop_per_byte, r.attained_flop_per_s / 1e12)
+        look = {"facecolor": FACES[r.limited_by], "edgecolors": INK, "linewidths": 0.9, "zorder": 6}
+        axes.scatter(*spot, s=26 + 380 * r.time_share, marker=MARKS.get(r.phase, "D"), **look)
+    axes.grid(color="#ececec", linewidth=0.6)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(LogLocator(numticks=7))
+        axis.set_major_formatter(lambda x, _: f"{x:,g}")
+        axis.set_minor_formatter("")
+
+
+def _roofs(axes: Any, points: pd.DataFrame, ends: tuple[float, float]) -> None:
+    """The roofs, and in the free corner above them what each is and where its ridge lies."""
+    bandwidth = float(points["bandwidth_bytes_per_s"].iloc[0])
+    words = []
+    for name, peak in points.groupby("format")["peak_flop_per_s"].first().sort_values(ascending=False).items():
+        _roof(axes, float(peak), bandwidth, ends, "-")
+        words.append(f"{str(name).upper()} {plain(peak / 1e12)} TFLOP/s, ridge {plain(peak / bandwidth)} FLOP/B")
+    words.append(f"memory {plain(bandwidth / 1e12)} TB/s")
+    if set(MEASURED) <= set(points) and points[list(MEASURED)].notna().all(axis=None):
+        peak, rate = (float(points[name].iloc[0]) for name in MEASURED)
+        _roof(axes, peak, rate, ends, "--")
+        words.append(f"dashed: {plain(peak / 1e12)} TFLOP/s, {plain(rate / 1e12)} TB/s")
+    axes.text(0.02, 0.985, "\n".join(words), transform=axes.transAxes, fontsize=7.5, va="top", color="#333333")
+
+
+def _roof(axes: Any, peak: float, rate: float, ends: tuple[float, float], line: str) -> None:
+    x = [ends[0], peak / rate, ends[1]]
+    axes.plot(x, [min(peak, v * rate) / 1e12 for v in x], color="#444444", linewidth=1.3, linestyle=line)
 
 
 def _names(figure: Any, axes: Any, points: pd.DataFrame) -> None:
@@ -100,16 +124,17 @@ def _names(figure: Any, axes: Any, points: pd.DataFrame) -> None:
     figure.canvas.draw()
     renderer = figure.canvas.get_renderer()
     taken: list[Any] = [t.get_window_extent(renderer) for t in axes.texts]
-    for r in records(points.sort_values("time_share", ascending=False)):
-        words = f"{r.operator.replace('_', ' ')} ({r.phase}), {percent(r.time_share)}"
+    edge = axes.get_window_extent().x1
+    for r in records(points.sort_values(["phase", "time_share"], ascending=[True, False])):
+        words = f"{r.operator.replace('_', ' ')}, {percent(r.time_share)}"
         spot = (r.intensity_flop_per_byte, r.attained_flop_per_s / 1e12)
-        for step in range(12):
-            text = axes.annotate(words, spot, xytext=(11, -7 - 10 * step), textcoords="offset points", fontsize=7.5)
+        for step in range(16):
+            text = axes.annotate(words, spot, xytext=(11, -9 - 10 * step), textcoords="offset points", fontsize=7.5,
+                                 bbox=GROUND)  # fmt: skip
             box = text.get_window_extent(renderer)
-            past = box.x1 > axes.get_window_extent().x1
-            if past:
+            if box.x1 > edge:
                 text.set_ha("right")
-                text.set_position((-11, -7 - 10 * step))
+                text.set_position((-11, -9 - 10 * step))
                 box = text.get_window_extent(renderer)
             if not any(box.overlaps(b) for b in taken):
                 break
@@ -118,9 +143,11 @@ def _names(figure: Any, axes: Any, points: pd.DataFrame) -> None:
 
 
 def _headline(points: pd.DataFrame) -> str:
+    """Share of the decode step that memory bandwidth bounds, the least over the models."""
     decode = points[points["phase"] == "decode"]
-    memory = float(decode.loc[decode["limited_by"] == "memory_bandwidth", "time_share"].sum())
-    if len(decode) and memory >= 0.5:
-        return f"Memory bandwidth bounds {percent(memory)} of a decode step"
+    bound = decode["time_share"].where(decode["limited_by"] == "memory_bandwidth", 0.0)
+    memory = float(bound.groupby(decode["model"]).sum().min()) if len(decode) else 0.0
+    if memory >= 0.5:
+        return f"Memory bandwidth bounds {percent(memory)}{' or more' * (memory < 0.995)} of a decode step"
     worst = points.sort_values("time_share").iloc[-1]
     return f"{WORDS[worst['limited_by']].capitalize()} bounds {worst['operator'].replace('_', ' ')}"

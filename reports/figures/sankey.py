@@ -21,7 +21,7 @@ SMALL = 0.02
 GAP, BAR = 0.16, 0.07
 OUTSIDE = ("start", "loss", "stock")
 TITLES = STAGE_TITLES | {"start": "Started", "energised": "Energised", "sold": "Sold"}
-GREY, LOST = "#999999", "#BB5566"
+GREY, LOST = "#8c8c8c", "#bb5566"
 
 
 class FlowBalanceError(ValueError):

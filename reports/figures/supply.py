@@ -14,9 +14,13 @@ from reports.figures.style import (
     FigureCard,
     colour_of,
     drawing,
+    filled,
+    fills,
+    grid_axes,
     on,
     period_ticks,
     svg_text,
+    wrapped,
 )
 from reports.wording import count, leader_since
 
@@ -30,7 +34,10 @@ __all__ = [
 ]
 
 WIDTH = 9.2
+POWER, CHIPS = STAGE_COLOURS["power"], STAGE_COLOURS["hbm"]
 SEEN = 0.005
+#: Darkest blue of a full cell, light enough that a black outline and black figures stand out on it.
+DEEPEST = 0.55
 
 
 def binding_timeline(binding: pd.DataFrame, periods: list[str], subtitle: str) -> FigureCard:
@@ -46,7 +53,7 @@ def binding_timeline(binding: pd.DataFrame, periods: list[str], subtitle: str) -
         for row, stage in enumerate(stages):
             for column, period in enumerate(periods):
                 _share_cell(axes, column, row, float(share[period][stage]), STAGE_COLOURS.get(stage, "#777777"))
-        _grid_axes(axes, periods, [STAGE_TITLES.get(s, s) for s in stages])
+        grid_axes(axes, periods, [STAGE_TITLES.get(s, s) for s in stages])
         svg = svg_text(figure)
     data = share.T.reset_index().melt("period", var_name="stage", value_name="share_of_rent")
     headline = _timeline_headline(share, periods)
@@ -74,16 +81,6 @@ def _share_cell(axes: Any, column: int, row: int, value: float, colour: str) -> 
 def _cell_text(axes: Any, column: int, row: int, text: str, colour: str, bold: bool = False) -> None:
     weight = "bold" if bold else "normal"
     axes.text(column + 0.5, row + 0.52, text, ha="center", va="center", fontsize=7.5, color=colour, fontweight=weight)
-
-
-def _grid_axes(axes: Any, periods: list[str], names: list[str]) -> None:
-    axes.set_xlim(0, len(periods))
-    axes.set_ylim(len(names), 0)
-    period_ticks(axes, periods, offset=0.5)
-    axes.set_yticks([i + 0.5 for i in range(len(names))], names, fontsize=8.5)
-    axes.tick_params(length=0)
-    for side in ("left", "bottom"):
-        axes.spines[side].set_visible(False)
 
 
 def _timeline_headline(share: pd.DataFrame, periods: list[str]) -> str:
@@ -118,14 +115,14 @@ def utilisation_map(table: pd.DataFrame, periods: list[str], now: str, subtitle:
         for row, resource in enumerate(grid.index):
             for column, period in enumerate(periods):
                 _use_cell(axes, column, row, grid.loc[resource, period], binds.get((resource, period), ""))
-        _grid_axes(axes, periods, list(names["title"]))
+        grid_axes(axes, periods, list(names["title"]))
         svg = svg_text(figure)
     full = int((grid[now] > 0.995).sum())
     headline = f"{full} of {int(grid[now].notna().sum())} limits are full in {now}"
     return FigureCard(
         "utilisation",
         headline,
-        "Use of each limit, percent of stated capacity; red outline: one more unit is worth something (dotted: only "
+        "Use of each limit, percent of stated capacity; black outline: one more unit is worth something (dotted: only "
         "because a share of it held by contract is used up); hatched: no capacity. Full is not the same as scarce; "
         f"{subtitle}",
         f"Heat map of utilisation by limit and period, 0 to 100 percent. {headline}.",
@@ -140,40 +137,44 @@ def _use_cell(axes: Any, column: int, row: int, value: Any, binds: str) -> None:
     from matplotlib.patches import Rectangle
 
     missing = bool(pd.isna(value))
-    face = "#ffffff" if missing else to_hex(mpl.colormaps["Blues"](0.02 + 0.8 * min(1.0, float(value))))
+    face = "#ffffff" if missing else to_hex(mpl.colormaps["Blues"](0.02 + DEEPEST * min(1.0, float(value))))
     line: dict[str, Any] = (
-        {"hatch": "//////", "edgecolor": "#cccccc", "linewidth": 0} if missing else {"edgecolor": "none"}
+        {"hatch": "//////", "edgecolor": "#8c8c8c", "linewidth": 0} if missing else {"edgecolor": "none"}
     )
     axes.add_patch(Rectangle((column + 0.03, row + 0.05), 0.94, 0.9, facecolor=face, **line))
     if not missing:
         _cell_text(axes, column, row, f"{100 * float(value):.0f}", on(face), bold=bool(binds))
     if binds:
-        line = {"linewidth": 1.6, "linestyle": "-" if binds == "full" else (0, (1.5, 1.5))}
-        spot = Rectangle((column + 0.07, row + 0.1), 0.86, 0.8, fill=False, edgecolor="#CC3311", **line)
+        line = {"linewidth": 1.9, "linestyle": "-" if binds == "full" else (0, (1.5, 1.5))}
+        spot = Rectangle((column + 0.07, row + 0.1), 0.86, 0.8, fill=False, edgecolor=INK, **line)
         axes.add_patch(spot)
 
 
 def accelerator_stack(
-    table: pd.DataFrame, periods: list[str], subtitle: str, titles: dict[str, str] | None = None, top: int = 7
+    table: pd.DataFrame, periods: list[str], subtitle: str, titles: dict[str, str] | None = None, top: int = 6
 ) -> FigureCard:
     """Finished and energised accelerators by product in two panels on one scale, thousands a period.
+
+    The largest `top` products by what is finished over the horizon have segments of their own, the rest is "other";
+    each has its colour and hatch, named in the order of the stack.
 
     `table`: columns period, sku, quantity ("finished" or "energised"), value (accelerators).
     """
     names = titles or {}
     total = table[table["quantity"] == "finished"].groupby("sku")["value"].sum().sort_values(ascending=False)
-    kept = list(total.index[:top])
+    kept = [str(s) for s in total.index[:top]]
     named = table.assign(sku=table["sku"].where(table["sku"].isin(kept), "other"))
     data: pd.DataFrame = named.groupby(["quantity", "period", "sku"], as_index=False).agg(value=("value", "sum"))
     order = [*kept, "other"] if data.loc[data["sku"] == "other", "value"].sum() > 1 else kept
     shown = [q for q in ("finished", "energised") if (data["quantity"] == q).any()]
-    with drawing(WIDTH, 3.9, nrows=1, ncols=len(shown), sharey=True, squeeze=False) as (figure, panels):
+    with drawing(WIDTH, 3.6, nrows=1, ncols=len(shown), sharey=True, squeeze=False) as (figure, panels):
         for panel, quantity in zip(panels[0], shown, strict=True):
             _stack(panel, data[data["quantity"] == quantity], periods, order, names)
             panel.set_title(quantity.capitalize(), fontweight="bold")
         panels[0, 0].set_ylabel("thousand accelerators a period")
         handles, labels = panels[0, 0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize=8)
+        style = {"frameon": False, "fontsize": 8, "handleheight": 1.5, "handlelength": 2.2, "labelspacing": 0.7}
+        figure.legend(handles[::-1], labels[::-1], loc="outside right center", **style)
         svg = svg_text(figure)
     yearly = data[data["quantity"] == shown[-1]].assign(year=lambda d: d["period"].str[:4])
     sums = yearly.groupby("year")["value"].sum()
@@ -183,7 +184,7 @@ def accelerator_stack(
     return FigureCard(
         "accelerators",
         headline,
-        f"Accelerators by product, thousand a period; {subtitle}",
+        f"Accelerators by product, world, thousand a period; key in the order of the stack; {subtitle}",
         f"Stacked columns of accelerators by product and period. {headline}.",
         svg,
         data,
@@ -194,13 +195,14 @@ def _stack(panel: Any, data: pd.DataFrame, periods: list[str], order: list[str],
     wide = data.pivot_table(index="period", columns="sku", values="value").reindex(index=periods, columns=order)
     wide = wide.fillna(0.0) / 1e3
     base = pd.Series(0.0, index=periods)
+    looks = fills(order)
     for sku in order:
-        style = {"width": 0.86, "color": colour_of(sku), "edgecolor": "white", "linewidth": 0.4}
-        panel.bar(range(len(periods)), wide[sku], bottom=base, label=names.get(sku, sku), **style)
+        label = wrapped(names.get(sku, sku), 20)
+        panel.bar(range(len(periods)), wide[sku], bottom=base, label=label, width=0.86, **filled(looks[sku]))
         base = base + wide[sku]
     period_ticks(panel, periods, every=2 if len(periods) > 8 else 1)
     panel.grid(axis="y", color="#e6e6e6", linewidth=0.6)
-    panel.yaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
+    panel.yaxis.set_major_formatter(lambda x, _: f"{x:,.0f}" if base.max() >= 5 else f"{x:g}")
 
 
 def bottleneck_prices(table: pd.DataFrame, periods: list[str], subtitle: str, top: int = 6) -> FigureCard:
@@ -220,8 +222,8 @@ def bottleneck_prices(table: pd.DataFrame, periods: list[str], subtitle: str, to
                 panel.set_visible(False)
                 continue
             mine = table[table["resource"] == kept[index]].set_index("period")["usd_per_gpu_hour"].reindex(periods)
-            panel.bar(range(len(periods)), mine.fillna(0.0), color=colour_of(stage[kept[index]]), width=0.86)
-            panel.set_title(titles[kept[index]], fontsize=8.5)
+            panel.bar(range(len(periods)), mine.fillna(0.0), width=0.86, **filled((colour_of(stage[kept[index]]), "")))
+            panel.set_title(wrapped(titles[kept[index]], 42), fontsize=8.5)
             panel.grid(axis="y", color="#e6e6e6", linewidth=0.6)
             panel.set_xlim(-0.7, len(periods) - 0.3)
             period_ticks(panel, periods, every=4 if len(periods) > 8 else 1)
@@ -248,9 +250,9 @@ def power_limits(table: pd.DataFrame, periods: list[str], headline: str, subtitl
     t = table.set_index("period").reindex(periods)
     x = list(range(len(periods)))
     with drawing(WIDTH, 3.0) as (figure, axes):
-        axes.fill_between(x, t["low_mw"] / 1e3, t["high_mw"] / 1e3, color="#882255", alpha=0.15, linewidth=0)
-        axes.plot(x, t["capacity_mw"] / 1e3, color="#882255", linewidth=2)
-        axes.plot(x, t["used_mw"] / 1e3, color="#332288", linewidth=2, linestyle="--")
+        axes.fill_between(x, t["low_mw"] / 1e3, t["high_mw"] / 1e3, color=POWER, alpha=0.15, linewidth=0)
+        axes.plot(x, t["capacity_mw"] / 1e3, color=POWER, linewidth=2)
+        axes.plot(x, t["used_mw"] / 1e3, color=CHIPS, linewidth=2, linestyle="--")
         axes.set_ylabel("GW, facility watts")
         axes.set_ylim(bottom=0)
         axes.margins(x=0.01)
@@ -258,9 +260,9 @@ def power_limits(table: pd.DataFrame, periods: list[str], headline: str, subtitl
         period_ticks(axes, periods)
         _key(
             axes,
-            ("band: all regions at their low and at their high case", "#5c2240"),
-            ("solid: energised power (central case)", "#882255"),
-            ("dashed: reserved for the fleet", "#332288"),
+            ("band: all regions at their low and at their high case", POWER),
+            ("solid: energised power (central case)", POWER),
+            ("dashed: reserved for the fleet", CHIPS),
         )
         svg = svg_text(figure)
     return FigureCard(
@@ -288,14 +290,10 @@ def potentials(table: pd.DataFrame, periods: list[str], subtitle: str) -> Figure
     chips, power = t["without_power_rows_mw"], t["without_chip_rows_mw"]
     x = list(range(len(periods)))
     with drawing(WIDTH, 3.0) as (figure, axes):
-        axes.fill_between(
-            x, power, chips, where=chips >= power, color="#882255", alpha=0.18, linewidth=0, interpolate=True
-        )
-        axes.fill_between(
-            x, power, chips, where=chips < power, color="#332288", alpha=0.18, linewidth=0, interpolate=True
-        )
-        axes.plot(x, chips, color="#332288", linewidth=2)
-        axes.plot(x, power, color="#882255", linewidth=2, linestyle="--")
+        axes.fill_between(x, power, chips, where=chips >= power, color=POWER, alpha=0.18, linewidth=0, interpolate=True)
+        axes.fill_between(x, power, chips, where=chips < power, color=CHIPS, alpha=0.18, linewidth=0, interpolate=True)
+        axes.plot(x, chips, color=CHIPS, linewidth=2)
+        axes.plot(x, power, color=POWER, linewidth=2, linestyle="--")
         axes.plot(x, t["built_mw"], color=INK, linewidth=1.2, linestyle=":")
         axes.set_ylabel("GW of fleet, planning watts")
         axes.set_ylim(bottom=0)
@@ -304,8 +302,8 @@ def potentials(table: pd.DataFrame, periods: list[str], subtitle: str) -> Figure
         period_ticks(axes, periods)
         _key(
             axes,
-            ("solid: fleet if power were no limit", "#332288"),
-            ("dashed: fleet if chips were no limit", "#882255"),
+            ("solid: fleet if power were no limit", CHIPS),
+            ("dashed: fleet if chips were no limit", POWER),
             ("dotted: fleet in this run; shaded: what waits for the scarcer of the two", INK),
         )
         svg = svg_text(figure)

@@ -6,17 +6,17 @@ from typing import Any
 
 import pandas as pd
 
-from reports.figures.style import FigureCard, drawing, svg_text
+from reports.figures.style import STAGE_COLOURS, FigureCard, drawing, filled, svg_text
 from reports.wording import count, plain
 
 __all__ = ["training_scaling"]
 
 WIDTH = 9.2
 _SHARES = (
-    ("goodput", "useful steps", "#117733", ""),
-    ("checkpoint", "checkpoint writes", "#DDCC77", ".."),
-    ("lost_work", "work lost", "#CC6677", "//"),
-    ("down", "restarts", "#882255", "xx"),
+    ("goodput", "useful steps", "#157376", ""),
+    ("checkpoint", "checkpoint writes", "#ddcc77", "...."),
+    ("lost_work", "work lost", "#cc6677", "////"),
+    ("down", "restarts", "#632a46", "xxxx"),
 )
 
 
@@ -29,9 +29,9 @@ def training_scaling(runs: pd.DataFrame, subtitle: str) -> FigureCard:
     x = runs["accelerators"]
     labels = [f"{n / 1024:.0f}k" if n >= 1024 else f"{n}" for n in x]
     with drawing(WIDTH, 3.5, ncols=3) as (figure, (time, money, share)):
-        _band(time, runs, ("days", "days_low", "days_high"), 1.0, "#332288")
+        _band(time, runs, ("days", "days_low", "days_high"), 1.0, STAGE_COLOURS["server"])
         time.set_ylabel("elapsed days")
-        _band(money, runs, ("rental_usd", "rental_low", "rental_high"), 1e6, "#AA4499")
+        _band(money, runs, ("rental_usd", "rental_low", "rental_high"), 1e6, STAGE_COLOURS["rack"])
         money.set_ylabel("rent at owner cost, million USD")
         money.set_ylim(bottom=0)
         time.set_yscale("log")
@@ -46,10 +46,12 @@ def training_scaling(runs: pd.DataFrame, subtitle: str) -> FigureCard:
         _shares(share, runs, labels)
         for panel in (time, money, share):
             panel.set_xlabel("accelerators (k = 1,024)")
+        handles, names = share.get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside lower right", ncols=4, frameon=False, fontsize=8)
         svg = svg_text(figure)
     first, last = runs.iloc[0], runs.iloc[-1]
     headline = (
-        f"{count(last['accelerators'] / first['accelerators'])} times the accelerators: "
+        f"{count(last['accelerators'] / first['accelerators'])}-fold accelerators: "
         f"{plain(first['days'] / last['days'], 2)} times faster, {plain(last['rental_usd'] / first['rental_usd'], 2)} "
         "times the rent"
     )
@@ -72,12 +74,9 @@ def _band(axes: Any, runs: pd.DataFrame, names: tuple[str, str, str], scale: flo
 def _shares(axes: Any, runs: pd.DataFrame, labels: list[str]) -> None:
     base = pd.Series(0.0, index=runs.index)
     for name, title, colour, hatch in _SHARES:
-        axes.bar(labels, 100 * runs[name], bottom=100 * base, color=colour, hatch=hatch, edgecolor="white",
-                 linewidth=0.5, label=title)  # fmt: skip
+        axes.bar(labels, 100 * runs[name], bottom=100 * base, label=title, **filled((colour, hatch)))
         base = base + runs[name]
     for k, v in enumerate(runs["goodput"]):
         axes.text(k, 100 * v - 4, f"{100 * v:.0f}", ha="center", va="top", fontsize=8, color="white", fontweight="bold")
     axes.set_ylim(0, 100)
     axes.set_ylabel("share of elapsed time, %")
-    handles, names = axes.get_legend_handles_labels()
-    axes.legend(handles[::-1], names[::-1], loc="lower left", fontsize=7.5, framealpha=0.95)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from reports.figures.style import INK, FigureCard, colour_of, drawing, on, svg_text
+from reports.figures.style import INK, FigureCard, colour_of, drawing, on, scale_of, svg_text, wrapped
 from reports.wording import percent, plain
 
 __all__ = ["binding_map"]
@@ -25,9 +24,10 @@ def binding_map(
     unit: str,
     subtitle: str,
     stages: Mapping[str, str] | None = None,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
 ) -> FigureCard:
     """Cells of solved points: the number is the output, the colour and name what binds hardest, lines where it
-    switches, the diamond the base.
+    switches, the diamond the base ("we are here"), the dashed frame the stated ranges of the two inputs.
 
     Args:
         found: as `scenarios.sensitivity.grid` returns it: x, y, x_scale, y_scale, outputs, binding.
@@ -36,6 +36,7 @@ def binding_map(
         unit: what the printed numbers count; millions and thousands are scaled.
         subtitle: scope.
         stages: stage of each limit, for its colour.
+        ranges: low and high of each input as multiples of base, where it has a stated (90 %) range.
 
     Raises:
         ValueError: when the grid does not hold the output.
@@ -45,7 +46,7 @@ def binding_map(
     x, y = [float(v) for v in found["x_scale"]], [float(v) for v in found["y_scale"]]
     values = np.asarray(found["outputs"][output], dtype=float)
     names = [[n or NOTHING for n in row] for row in found["binding"]]
-    scale, word = _scale(float(np.nanmax(np.abs(values))))
+    scale, word = scale_of(float(np.nanmax(np.abs(values))))
     with drawing(WIDTH, max(3.4, 1.0 + 0.46 * len(y))) as (figure, axes):
         colours = {n: "#eeeeee" if n == NOTHING else colour_of((stages or {}).get(n, n)) for r in names for n in r}
         for j in range(len(y)):
@@ -54,14 +55,15 @@ def binding_map(
         _switch_lines(axes, names)
         for name in dict.fromkeys(n for row in names for n in row):
             _region_name(axes, names, name, titles.get(name, name.replace("_", " ")))
+        framed = _frame(axes, x, y, (ranges or {}).get(found["x"]), (ranges or {}).get(found["y"]))
         _base(axes, x, y)
         axes.set_xlim(0, len(x))
         axes.set_ylim(0, len(y))
         axes.set_xticks([k + 0.5 for k in range(len(x))], [percent(v, 3) for v in x], fontsize=8)
         axes.set_yticks([k + 0.5 for k in range(len(y))], [percent(v, 3) for v in y], fontsize=8)
         axes.tick_params(length=0)
-        axes.set_xlabel(f"{titles.get(found['x'], found['x'])}, percent of base")
-        axes.set_ylabel("\n".join(textwrap.wrap(f"{titles.get(found['y'], found['y'])}, percent of base", 30)))
+        axes.set_xlabel(wrapped(f"{titles.get(found['x'], found['x'])}, percent of base", 90))
+        axes.set_ylabel(wrapped(f"{titles.get(found['y'], found['y'])}, percent of base", 30, 3))
         svg = svg_text(figure)
     headline = _headline(names, titles)
     rows = [(x[i], y[j], values[j, i], names[j][i]) for j in range(len(y)) for i in range(len(x))]
@@ -69,15 +71,12 @@ def binding_map(
         "binding_map",
         headline,
         f"Number: {word}{unit}; colour and name: the limit with the most scarcity value; thick lines: where it "
-        f"switches, between solved points; diamond: base. Yields stay at or below 1; {subtitle}",
+        f"switches, between solved points; diamond: we are here (base){'; ' + framed if framed else ''}. "
+        f"Yields stay at or below 1; {subtitle}",
         f"Map over two inputs of what binds. {headline}.",
         svg,
         pd.DataFrame(rows, columns=["x_scale", "y_scale", "value", "binding"]),
     )
-
-
-def _scale(top: float) -> tuple[float, str]:
-    return (1e6, "million ") if top >= 1e6 else (1e3, "thousand ") if top >= 1e4 else (1.0, "")
 
 
 def _number(value: float) -> str:
@@ -117,14 +116,42 @@ def _region_name(axes: Any, names: Sequence[Sequence[str]], name: str, title: st
     base = (len(names[0]) // 2, len(names) // 2)
     free = [c for c in cells if c != base] or cells
     i, j = min(free, key=lambda c: (float(np.sum((np.asarray(c) - middle) ** 2)), c))
-    words = "\n".join(textwrap.wrap(title, 18)[:3])
+    words = wrapped(title, 18, 3)
     axes.text(i + 0.5, j + 0.7, words, ha="center", va="center", fontsize=6.4, fontweight="bold", linespacing=1.0)
 
 
 def _base(axes: Any, x: Sequence[float], y: Sequence[float]) -> None:
     if x[0] <= 1 <= x[-1] and y[0] <= 1 <= y[-1]:
         place = [float(np.interp(1.0, v, np.arange(len(v)) + 0.5)) for v in (x, y)]
-        axes.plot(place[0], place[1] + 0.2, marker="D", color="black", markersize=6, markeredgecolor="white")
+        axes.plot(place[0], place[1] + 0.2, marker="D", color="black", markersize=7, markeredgecolor="white", zorder=4)
+
+
+def _place(scale: float, steps: Sequence[float]) -> float:
+    """Where a multiple of base lies on an axis of cells; the ends of the map cut it."""
+    return float(np.clip(np.interp(scale, steps, np.arange(len(steps)) + 0.5), 0.04, len(steps) - 0.04))
+
+
+def _frame(
+    axes: Any,
+    x: Sequence[float],
+    y: Sequence[float],
+    wide: tuple[float, float] | None,
+    high: tuple[float, float] | None,
+) -> str:
+    """The region of the stated ranges, and what to say of it: an input without a range spans the map."""
+    from matplotlib.patches import Rectangle
+
+    if wide is None and high is None:
+        return ""
+    ends = []
+    for steps, given in ((x, wide), (y, high)):
+        low, top = given or (steps[0], steps[-1])
+        inside = (low >= steps[0], top <= steps[-1])
+        ends.append((_place(low, steps) if inside[0] else 0.04, _place(top, steps) if inside[1] else len(steps) - 0.04))
+    (x0, x1), (y0, y1) = ends
+    line: dict[str, Any] = {"edgecolor": INK, "linewidth": 1.6, "linestyle": (0, (4, 2)), "zorder": 3}
+    axes.add_patch(Rectangle((x0, y0), x1 - x0, y1 - y0, fill=False, **line))
+    return "dashed frame: stated 90 % ranges of the inputs, cut at the edge of the map"
 
 
 def _headline(names: Sequence[Sequence[str]], titles: Mapping[str, str]) -> str:

@@ -1,0 +1,251 @@
+"""Figures of comparison: the headline against one input, scenarios side by side, and the scoreboard of backtests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from reports.figures.style import (
+    INK,
+    STAGE_COLOURS,
+    FigureCard,
+    drawing,
+    period_ticks,
+    scale_of,
+    svg_text,
+    wrapped,
+)
+from reports.tables import records
+from reports.wording import count, plain
+
+__all__ = ["headline_curve", "scenario_panels", "scoreboard"]
+
+WIDTH = 9.2
+OURS = STAGE_COLOURS["server"]
+NOTHING = "nothing"
+
+
+def headline_curve(
+    curve: pd.DataFrame,
+    base: tuple[float, float],
+    names: tuple[str, str],
+    subtitle: str,
+    titles: Mapping[str, str] | None = None,
+    target: float | None = None,
+    evidence: Sequence[float] = (),
+) -> FigureCard:
+    """One output against one input: solved points joined, what binds named where it changes, base and break-evens.
+
+    Args:
+        curve: columns input, output, binding (limit with the most scarcity value, empty for none), in order of input.
+        base: input and output of the base case.
+        names: titles of the input and the output, with their units.
+        subtitle: scope.
+        titles: names of the limits.
+        target: level of the output whose crossings are marked, all of them.
+        evidence: sourced values of the input, drawn as ticks at the foot.
+
+    Raises:
+        ValueError: with fewer than three solved points: a line through two hides every kink.
+    """
+    t = curve.dropna(subset=["output"]).sort_values("input").reset_index(drop=True)
+    if len(t) < 3:
+        raise ValueError(f"{len(t)} solved points: a curve needs three, better ten, or its kinks are hidden")
+    scale, word = scale_of(float(t["output"].abs().max()))
+    crossings = _crossings(t, target)
+    with drawing(WIDTH, 3.5) as (figure, axes):
+        axes.plot(t["input"], t["output"] / scale, "o-", color=OURS, markersize=4, linewidth=1.6)
+        _regions(axes, t, titles or {})
+        axes.plot(base[0], base[1] / scale, "D", color=INK, markersize=7, markeredgecolor="white", zorder=4)
+        if target is not None:
+            axes.axhline(target / scale, color="#555555", linewidth=0.9, linestyle="--")
+        for x in crossings:
+            axes.plot(x, float(target or 0.0) / scale, "X", color=INK, markersize=8, zorder=4)
+        if len(evidence):
+            axes.plot(
+                evidence, [0.0] * len(evidence), "|", color=INK, markersize=12, markeredgewidth=1.2, clip_on=False
+            )
+        axes.set_xlabel(wrapped(names[0], 100))
+        axes.set_ylabel(wrapped(f"{word}{names[1]}", 38))
+        axes.set_ylim(0, float(t["output"].max()) / scale * 1.28)
+        axes.grid(axis="y", color="#e6e6e6", linewidth=0.6)
+        svg = svg_text(figure)
+    headline = _curve_headline(t, target, crossings, names[1])
+    ticks = "; ticks at the foot: sourced values of the input" if len(evidence) else ""
+    marks = f"; dashed: {count(float(target), 3)}, crosses: where it is reached" if target is not None else ""
+    return FigureCard(
+        "headline_curve",
+        headline,
+        f"{names[1]} against {names[0]}; dots: solved points; diamond: base; shaded: which limit has the most scarcity "
+        f"value{marks}{ticks}; {subtitle}",
+        f"Curve of one output against one input. {headline}.",
+        svg,
+        t,
+    )
+
+
+def _crossings(t: pd.DataFrame, target: float | None) -> list[float]:
+    """Inputs at which the straight line between neighbouring solved points meets the target."""
+    if target is None:
+        return []
+    x, gap = t["input"].to_numpy(dtype=float), t["output"].to_numpy(dtype=float) - target
+    found = [float(v) for v, g in zip(x, gap, strict=True) if g == 0.0]
+    for k in range(len(x) - 1):
+        if gap[k] * gap[k + 1] < 0:
+            found.append(float(x[k] + (x[k + 1] - x[k]) * gap[k] / (gap[k] - gap[k + 1])))
+    return sorted(found)
+
+
+def _regions(axes: Any, t: pd.DataFrame, titles: Mapping[str, str]) -> None:
+    """Grounds in two greys, one for each stretch with the same limit, and its name at the top."""
+    names = [str(n) or NOTHING for n in t["binding"]]
+    x = t["input"].to_numpy(dtype=float)
+    edges = [x[0], *[(x[k] + x[k + 1]) / 2 for k in range(len(x) - 1) if names[k] != names[k + 1]], x[-1]]
+    order = [n for k, n in enumerate(names) if k == 0 or names[k - 1] != n]
+    axes.set_xlim(x[0], x[-1])
+    for k, name in enumerate(order):
+        axes.axvspan(edges[k], edges[k + 1], color="#f4f4f4" if k % 2 else "#e4e4e4", linewidth=0, zorder=0)
+        letters = int(115 * (edges[k + 1] - edges[k]) / (x[-1] - x[0])) - 1
+        if letters >= 4:
+            middle = (edges[k] + edges[k + 1]) / 2
+            text = wrapped(titles.get(name, name.replace("_", " ")), min(letters, 24), 2)
+            axes.text(middle, 0.985, text, transform=axes.get_xaxis_transform(), ha="center", va="top", fontsize=7.5)
+
+
+def _curve_headline(t: pd.DataFrame, target: float | None, crossings: Sequence[float], what: str) -> str:
+    if target is not None and crossings:
+        places = " and ".join(plain(x) for x in crossings[:2])
+        return f"{count(target, 2)} is reached at {places}"
+    if target is not None:
+        return f"{count(target, 2)} is never reached here"
+    low, high = t["output"].iloc[0], t["output"].iloc[-1]
+    return f"From {count(low, 2)} to {count(high, 2)} over this range"
+
+
+def scenario_panels(table: pd.DataFrame, periods: Sequence[str], base: str, unit: str, subtitle: str) -> FigureCard:
+    """Cases in panels of their own on one axis: solid the case, dotted the base, the difference shaded and printed.
+
+    `table`: columns scenario, title, period, value; every case has the periods of the base, in a fixed order.
+
+    Raises:
+        ValueError: when the base is not among the cases, or a case misses a period.
+    """
+    wide = table.pivot_table(index="period", columns="scenario", values="value").reindex(list(periods))
+    if base not in wide:
+        raise ValueError(f"base {base!r} is not among the cases {', '.join(map(str, wide.columns))}")
+    if (missing := [str(s) for s in wide if bool(wide[s].isna().any())]) != []:
+        raise ValueError(f"no value in some period for {', '.join(missing)}: cases are compared over one horizon")
+    titles = dict(zip(table["scenario"], table["title"], strict=True))
+    cases = [s for s in dict.fromkeys(table["scenario"]) if s != base]
+    scale, word = scale_of(float(wide.to_numpy().max()))
+    columns = min(4, max(1, len(cases)))
+    rows = -(-max(1, len(cases)) // columns)
+    with drawing(WIDTH, 0.55 + 1.75 * rows, nrows=rows, ncols=columns, sharey=True, squeeze=False) as (figure, panels):
+        for k, panel in enumerate(panels.flat):
+            if k >= len(cases):
+                panel.set_visible(False)
+                continue
+            _case(panel, wide[base] / scale, wide[cases[k]] / scale)
+            panel.set_title(wrapped(titles[cases[k]], 98 // columns), fontsize=8.5, fontweight="bold")
+            period_ticks(panel, list(periods), every=max(1, -(-len(periods) // 5)))
+        for line in panels:
+            line[0].set_ylabel(wrapped(f"{word}{unit}", 24), fontsize=8)
+        svg = svg_text(figure)
+    headline = _case_headline(wide, base, cases, titles)
+    return FigureCard(
+        "scenarios",
+        headline,
+        f"{unit.capitalize()} of each case (solid) and of {titles[base]} (dotted), one scale; shaded: the difference "
+        f"(hatched where the case is lower), its sum printed. Cases are conditional, no range of chance; {subtitle}",
+        f"Panels, one a scenario, of {unit} by period beside the base. {headline}.",
+        svg,
+        table,
+    )
+
+
+def _case(axes: Any, base: pd.Series[float], case: pd.Series[float]) -> None:
+    x = np.arange(len(base))
+    b, c = base.to_numpy(dtype=float), case.to_numpy(dtype=float)
+    axes.fill_between(x, b, c, where=c >= b, interpolate=True, color=OURS, alpha=0.3, linewidth=0)
+    lower = {"facecolor": "#cc667766", "edgecolor": "#7f2b01", "hatch": "////", "linewidth": 0}
+    axes.fill_between(x, b, c, where=c < b, interpolate=True, **lower)
+    axes.plot(x, b, color=INK, linewidth=1.2, linestyle=":", marker="." if len(b) == 1 else "")
+    axes.plot(x, c, color=OURS, linewidth=1.8, marker="D" if len(b) == 1 else "")
+    change = 100 * (c.sum() / b.sum() - 1) if b.sum() > 0 else 0.0
+    axes.text(0.97, 0.05, f"{change:+.1f} %", transform=axes.transAxes, ha="right", fontsize=8.5, fontweight="bold")
+    axes.set_ylim(bottom=0)
+    axes.margins(y=0.12)
+    axes.grid(axis="y", color="#e6e6e6", linewidth=0.6)
+
+
+def _case_headline(wide: pd.DataFrame, base: str, cases: Sequence[str], titles: Mapping[str, str]) -> str:
+    """The case that ends furthest from the base, by its sum over the horizon."""
+    sums = wide.sum()
+    if not cases or sums[base] <= 0:
+        return "Nothing to compare"
+    worst = max(cases, key=lambda s: abs(float(sums[s] - sums[base])))
+    change = 100 * float(sums[worst] / sums[base] - 1)
+    name = " ".join(str(titles[worst]).split()[:5])
+    return f"{name}: {change:+.1f} % against base" if abs(change) >= 0.05 else "No case differs from base"
+
+
+def scoreboard(scores: pd.DataFrame, subtitle: str) -> FigureCard:
+    """Forecast, its band, the outcome and a naive rival, a row a target, a panel an origin, with hit or miss in words.
+
+    `scores`: columns origin, title, period, outcome, outcome_low, outcome_high, value, low, high, inside, naive_last,
+    score, score_last (lower is better; missing where there is no rival).
+
+    Raises:
+        ValueError: when there is no row.
+    """
+    if scores.empty:
+        raise ValueError("no scored forecast: run a backtest first")
+    origins = sorted(scores["origin"].unique())
+    most = float(scores[["outcome_high", "high", "naive_last"]].max().max()) / 1e6
+    sizes = [int((scores["origin"] == o).sum()) for o in origins]
+    shape: dict[str, Any] = {"nrows": len(origins), "sharex": True, "squeeze": False}
+    with drawing(WIDTH, 0.9 + 0.27 * sum(sizes) + 0.35 * len(sizes), height_ratios=sizes, **shape) as (figure, panels):
+        for axes, origin in zip(panels[:, 0], origins, strict=True):
+            rows = scores[scores["origin"] == origin].sort_values(["period", "outcome"], ascending=[True, False])
+            for k, r in enumerate(records(rows)):
+                _score_row(axes, k, r, most)
+            axes.set_yticks(range(len(rows)), [f"{wrapped(r.title, 30, 1)} {r.period}" for r in records(rows)])
+            axes.tick_params(axis="y", length=0, labelsize=8)
+            axes.set_ylim(len(rows) - 0.4, -0.6)
+            axes.set_xlim(0, most * 1.35)
+            axes.grid(axis="x", color="#e6e6e6", linewidth=0.6)
+            axes.set_title(f"Known up to {origin}", fontweight="bold")
+        panels[-1, 0].set_xlabel("million accelerators finished a year")
+        svg = svg_text(figure)
+    hits = int(scores["inside"].sum())
+    rivals = scores.dropna(subset=["score", "score_last"])
+    ratio = float(rivals["score"].mean() / rivals["score_last"].mean()) if len(rivals) else float("nan")
+    against = f"; score {plain(ratio, 2)} times naive" if np.isfinite(ratio) else ""
+    headline = f"{hits} of {len(scores)} inside the band{against}"
+    return FigureCard(
+        "scoreboard",
+        headline,
+        "Finished accelerators by designer and year, world: diamond and thin line: forecast, 90 % of its draws; tick "
+        "and bar: outcome with its 90 % interval (Epoch AI); cross: last value held. Score: interval score, lower is "
+        f"better, its ratio below 1 beats the naive rival; {subtitle}",
+        f"Rows of forecasts with bands, outcomes and hit or miss. {headline}.",
+        svg,
+        scores,
+    )
+
+
+def _score_row(axes: Any, k: int, r: Any, most: float) -> None:
+    low, high = r.outcome_low / 1e6, r.outcome_high / 1e6
+    axes.plot([low, high], [k, k], color="#8c8c8c", linewidth=5, solid_capstyle="butt")
+    axes.plot(r.outcome / 1e6, k, "|", color=INK, markersize=11, markeredgewidth=1.6)
+    axes.plot([r.low / 1e6, r.high / 1e6], [k + 0.22, k + 0.22], color=OURS, linewidth=1.4)
+    axes.plot(r.value / 1e6, k + 0.22, "D", color=OURS, markersize=4.5, clip_on=False)
+    if pd.notna(r.naive_last):
+        axes.plot(r.naive_last / 1e6, k - 0.22, "x", color=INK, markersize=4.5)
+    rival = f", {plain(r.score / r.score_last, 2)} times naive" if pd.notna(r.score_last) and r.score_last > 0 else ""
+    weight = "bold" if r.inside else "normal"
+    axes.text(most * 1.34, k, f"{'hit' if r.inside else 'miss'}{rival}", ha="right", va="center", fontsize=8,
+              fontweight=weight)  # fmt: skip
