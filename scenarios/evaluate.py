@@ -367,6 +367,8 @@ class Evaluator:
         mask[inside] = 1.0
         if edit.replace is not None:
             new = self.node(edit.replace, measure, path)
+            if base is None and not np.all(mask):
+                raise ValueFaultError("there is no inherited value outside `from` and `to`: give one for all periods")
             return new if base is None or bool(np.all(mask)) else _patched(base, new, mask, note)
         if base is None:
             raise ValueFaultError("there is no inherited value to edit: give a value instead")

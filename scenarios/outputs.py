@@ -9,6 +9,7 @@ number.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
@@ -20,13 +21,36 @@ from scenarios.errors import Position, Problem, ScenarioError, did_you_mean
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FLOWS", "LEVELS", "OutputName", "parse_output", "read_output"]
+__all__ = ["FLOWS", "LEVELS", "SUBJECTS", "OutputName", "parse_output", "read_output"]
 
 #: Quantities that add over periods and subjects; levels add over subjects only.
 FLOWS = frozenset({"finished", "energised", "energised_h100e", "starts", "built", "rent", "used", "capacity"})
 LEVELS = frozenset(
     {"fleet", "fleet_mw", "stock", "stranded", "stranded_mw", "built_mw", "power_limited_mw", "chip_limited_mw"}
 )
+_MONEY = (
+    *("usd_per_gpu_hour", "owner_usd_per_gpu_hour", "scarcity_usd_per_gpu_hour", "usd_per_verified_task"),
+    *("usd_per_mtoken_uncached_input", "usd_per_mtoken_cache_write", "usd_per_mtoken_cache_read"),
+    *("usd_per_mtoken_output", "tokens_per_sold_hour"),
+)
+_LIMITS = (
+    *("capacity", "used", "utilisation", "price", "lasting_price", "rent", "binding_price", "next_binding_at"),
+    *("plus_1_percent_finished", "plus_1_percent_energised", "plus_1_percent_h100e"),
+)
+_WHOLE = (
+    *("objective", "stranded", "stranded_mw", "built_mw", "power_limited_mw", "chip_limited_mw"),
+    *("without_power_rows_mw", "without_chip_rows_mw"),
+)
+#: Quantity -> sections of the file whose ids (the last part of) its subject may be; none: it has no subject.
+SUBJECTS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("energised", "energised_h100e", "fleet", "fleet_mw", *_MONEY), ("fleet",)),
+    **dict.fromkeys(_LIMITS, ("resources",)),
+    **dict.fromkeys(_WHOLE, ()),
+    "finished": ("fleet", "materials"),
+    "starts": ("processes",),
+    "stock": ("materials",),
+    "built": ("expansions",),
+}
 _NAME = re.compile(r"([a-z0-9_]+)(?::([^@]*))?(?:@(\d{4}(?:-Q[1-4]|-\d\d)?))?")
 
 

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
 
 from scenarios.errors import Problem, ScenarioError, did_you_mean
 from scenarios.measures import UnitError, declare_unit
-from scenarios.outputs import parse_output
+from scenarios.outputs import SUBJECTS, parse_output
 from scenarios.paths_match import match
 from scenarios.positions import Loc, dotted
+from scenarios.structure import horizon_of
+from supply.network import STAGES
 
 if TYPE_CHECKING:
     from scenarios.load import Scenario
 
 __all__ = ["check_references"]
 
+#: Entries of `costs` that the optimum reads itself.
+OWN_COSTS = ("life", "capex_budget")
+
 
 def check_references(scenario: Scenario) -> list[Problem]:
     """Problems of names that do not resolve, each with its place and the nearest names."""
-    found = [*_units(scenario), *_processes(scenario), *_fleet(scenario), *_others(scenario)]
-    return found if found else list(_patterns(scenario))
+    found = [*_units(scenario), *_processes(scenario), *_fleet(scenario), *_others(scenario), *_stages(scenario)]
+    found += [*_costed(scenario), *_outputs(scenario)]
+    return found if found else [*_patterns(scenario), *_costs(scenario)]
 
 
 def _missing(scenario: Scenario, loc: Loc, name: str, what: str, options: Iterable[str]) -> Iterator[Problem]:
@@ -102,6 +110,88 @@ def _others(scenario: Scenario) -> Iterator[Problem]:
             yield from _missing(scenario, ("opening", key, name), name, what, options)
 
 
+def _stages(scenario: Scenario) -> Iterator[Problem]:
+    """A stage may be any word, but not nearly the name of one that the model knows."""
+    for section in ("materials", "processes", "resources"):
+        for name, part in getattr(scenario.file, section).items():
+            near = difflib.get_close_matches(part.stage.lower(), STAGES, n=1, cutoff=0.8)
+            if part.stage not in STAGES and near:
+                loc: Loc = (section, name, "stage")
+                message = (
+                    f"there is no stage {part.stage!r}; did you mean {near[0]}? (a new one needs another word)"
+                )
+                yield Problem(scenario.position(loc), dotted(loc), message)
+
+
+def _costed(scenario: Scenario) -> Iterator[Problem]:
+    """The models and tasks whose costs are wanted."""
+    named = {"workloads": scenario.file.workloads, "tasks": scenario.file.tasks}
+    if any(named.values()):  # the econ room is slow to import
+        from econ.agent_spec import agent_tasks
+        from econ.chain import MODEL_CHOICES
+        from econ.performance.architecture import ArchitectureError, architecture, known_models
+    for index, name in enumerate(named["workloads"]):
+        loc: Loc = ("workloads", index)
+        try:
+            if name not in MODEL_CHOICES:
+                architecture(name)
+        except ArchitectureError:
+            yield from _missing(scenario, loc, name, "model", [*MODEL_CHOICES, *known_models()])
+    for index, name in enumerate(named["tasks"]):
+        yield from _missing(scenario, ("tasks", index), name, "task", agent_tasks())
+    for key, names in named.items():
+        for index in (k for k, name in enumerate(names) if name in names[:k]):
+            yield Problem(scenario.position((key, index)), f"{key}.{index}", f"{names[index]!r} is given twice")
+
+
+def _outputs(scenario: Scenario) -> Iterator[Problem]:
+    """Outputs need a known quantity, a subject of its kind and a period of the horizon."""
+    file = scenario.file
+    labels = horizon_of(file).labels()[: file.horizon.periods]
+    own = scenario.level_of(("outputs",)) >= scenario.level_of(("horizon", "periods"))  # else a parent had more periods
+    for index, name in enumerate(file.outputs):
+        loc: Loc = ("outputs", index)
+        try:
+            wanted = parse_output(name)
+        except ScenarioError as exc:
+            yield Problem(scenario.position(loc), dotted(loc), f"{name!r} {exc.problems[0].message}")
+            continue
+        kind = SUBJECTS.get(wanted.quantity)
+        if kind is None:
+            yield from _missing(scenario, loc, wanted.quantity, "output", SUBJECTS)
+            continue
+        known = [k for section in kind for k in getattr(file, section)]
+        last = wanted.subject.rpartition("/")[2]
+        if known and last and not any(fnmatchcase(k, last) for k in known):
+            yield from _missing(scenario, loc, last, f"subject of {wanted.quantity}", known)
+        if own and wanted.period and not any(label.startswith(wanted.period) for label in labels):
+            yield from _missing(scenario, loc, wanted.period, "reported period", labels)
+
+
+def _costs(scenario: Scenario) -> Iterator[Problem]:
+    """`costs` holds what other values name by their path, and two things of its own: the rest would change nothing."""
+    named = list(_paths_named([scenario.data, *(edit.raw for edit in scenario.edits)]))
+    owners = {e.owner for e in scenario.file.expansions.values()}
+    for key, held in scenario.file.costs.items():
+        loc: Loc = ("costs", key)
+        if key == "capex_budget" and isinstance(held, dict):
+            for owner in held:
+                yield from _missing(scenario, (*loc, owner), owner, "owner of an expansion", owners)
+        elif key not in OWN_COSTS and not any(f"{path}.".startswith(f"costs.{key}.") for path in named):
+            near = did_you_mean(key, [*OWN_COSTS, *(p.split(".")[1] for p in named if p.startswith("costs."))])
+            message = f"no value names it by {{path: costs.{key}}}, so it changes nothing{near}"
+            yield Problem(scenario.position(loc), dotted(loc), message)
+
+
+def _paths_named(data: Any) -> Iterator[str]:
+    if isinstance(data, dict):
+        if isinstance(data.get("path"), str):
+            yield data["path"]
+        data = list(data.values())
+    for inner in data if isinstance(data, list) else ():
+        yield from _paths_named(inner)
+
+
 def _patterns(scenario: Scenario) -> Iterator[Problem]:
     """Groups, correlations and edits must address at least one number."""
     paths = list(scenario.leaves)
@@ -116,12 +206,6 @@ def _patterns(scenario: Scenario) -> Iterator[Problem]:
             if not match(pattern, paths, groups):
                 loc = ("correlations", index, "inputs", k)
                 yield Problem(scenario.position(loc), dotted(loc), _no_number(pattern, [*paths, *groups]))
-    for index, name in enumerate(scenario.file.outputs):
-        try:
-            parse_output(name)
-        except ScenarioError as exc:
-            loc = ("outputs", index)
-            yield Problem(scenario.position(loc), dotted(loc), f"{name!r} {exc.problems[0].message}")
     for applied in scenario.edits:
         if not match(applied.pattern, paths, groups) and not _yield_of(applied.pattern, paths):
             yield Problem(applied.where, f"set.{applied.pattern}", _no_number(applied.pattern, [*paths, *groups]))

@@ -11,6 +11,7 @@ import numpy as np
 
 from scenarios.errors import Problem, ScenarioError, did_you_mean
 from scenarios.evaluate import Evaluator, ValueFaultError
+from scenarios.horizon import window
 from scenarios.load import AppliedEdit, Scenario
 from scenarios.measures import Measure
 from scenarios.nodes import Array, Clipped, Constant, Draw, Node, Source, outer_range
@@ -246,9 +247,22 @@ def resolve(scenario: Scenario) -> Resolved:
     network = build_network(scenario, resolver.horizon, values, words)
     touched = {path: tuple(_words(a) for a in applied) for path, applied in resolver.edits.items()}
     errors, warnings = _consistency(scenario, network)
+    warnings += _idle_edits(resolver)
     if errors:
         raise ScenarioError(errors)
     return Resolved(scenario, network, nodes, measures, touched, warnings)
+
+
+def _idle_edits(resolver: _Resolver) -> list[str]:
+    """Edits whose `from` and `to` leave no period of the horizon."""
+    found = {
+        f"set.{edit.pattern}: no period of the horizon lies in its `from` and `to`: it changes nothing"
+        for edits in resolver.edits.values()
+        for edit in edits
+        if (inside := window(resolver.horizon, edit.edit.start, edit.edit.end)).start >= inside.stop
+        or inside.start >= resolver.horizon.length
+    }
+    return sorted(found)
 
 
 def _consistency(scenario: Scenario, network: Network) -> tuple[list[Problem], list[str]]:
