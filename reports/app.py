@@ -17,14 +17,14 @@ app = marimo.App(width="full", app_title="wafer2token")
 def _():
     import marimo as mo
 
-    from reports import app_session, app_tables, app_view
+    from reports import app_link, app_questions, app_session, app_tables, app_view
 
-    return app_session, app_tables, app_view, mo
+    return app_link, app_questions, app_session, app_tables, app_view, mo
 
 
 @app.cell
-def _(app_session, mo):
-    given = app_session.Given.of(app_session.SERVED or mo.cli_args().to_dict(), mo.query_params().to_dict())
+def _(app_link, app_session, mo):
+    given = app_link.Given.of(app_link.SERVED or mo.cli_args().to_dict(), mo.query_params().to_dict())
     pinned, set_pinned = mo.state(None)
     started, set_started = mo.state(given.settings)
     held = app_session.Held()
@@ -39,21 +39,22 @@ def _(app_view, given, mo):
 
 
 @app.cell
-def _(app_session, held, mo, scenario):
+def _(app_session, given, held, mo, scenario, set_pinned):
     with mo.status.spinner(title=f"Compiling {scenario.selected_key}", subtitle="once for this scenario"):
         _found = app_session.opened(scenario.value)
     mo.stop(isinstance(_found, str), mo.vstack([scenario, mo.callout(mo.plain_text(str(_found)), kind="danger")]))
     preview = _found
-    held.forget()
+    set_pinned(held.begin(preview, given))
     return (preview,)
 
 
 @app.cell
 def _(given, mo, preview):
     year = mo.ui.dropdown(preview.years, value=given.year_of(preview), label="Year shown")
+    _first = "the first quarter"
     start = mo.ui.dropdown(
-        {"the first quarter": ""} | {p: p for p in preview.periods[1:]},
-        value="the first quarter",
+        {_first: ""} | {p: p for p in preview.periods[1:]},
+        value=given.start if given.start in preview.periods[1:] else _first,
         label="Changes hold from",
     )
     return start, year
@@ -132,8 +133,8 @@ def _(actions, app_view, chosen, mo, preview, presets, scenario, start, year):
     mo.vstack(
         [
             mo.Html(f'<div class="w2t"><p class="w2t-title">{app_view.title(preview)}</p></div>'),
-            mo.hstack([scenario, year, start], justify="start", gap=1.5, wrap=True),
-            mo.hstack([presets, *actions], justify="start", align="center", gap=0.5, wrap=True),
+            mo.hstack([scenario, year, start, presets], justify="start", gap=1, wrap=True),
+            mo.hstack(actions, justify="start", align="center", gap=0.5, wrap=True),
             mo.accordion({"Choose other inputs for the sliders": chosen}),
         ],
         gap=0.5,
@@ -145,8 +146,13 @@ def _(actions, app_view, chosen, mo, preview, presets, scenario, start, year):
 def _(app_session, held, mo, preview, sliders, start):
     case = preview.solve(sliders.value, start.value)
     held.take(preview, case)
-    app_session.share(mo, preview, case)
     return (case,)
+
+
+@app.cell
+def _(app_link, case, mo, pinned, preview):
+    app_link.share(mo, preview, case, pinned())
+    return
 
 
 @app.cell
@@ -183,52 +189,83 @@ def _(app_tables, case, mo, model, pinned, preview, task):
 
 
 @app.cell
-def _(mo):
-    bands = mo.ui.run_button(label="Band of the headline")
-    rank = mo.ui.run_button(label="Rank the inputs")
-    report = mo.ui.run_button(label="Make the report of this case")
-    mo.vstack(
-        [
-            mo.Html(
-                '<div class="w2t"><h2>Longer questions</h2><p class="w2t-note">These solve many cases and take from '
-                "seconds (small) to a minute or two (base); the sliders wait meanwhile.</p></div>"
-            ),
-            mo.hstack([bands, rank, report], justify="start", gap=0.5),
-        ],
-        gap=0.2,
+def _(app_questions, controls, mo, model, preview, task):
+    # asked the other way round: an amount or a target is typed, not found by moving a slider
+    aims = app_questions.measures(preview, model.value, task.value)
+    which = mo.ui.dropdown(
+        {c.title: k for k, c in controls.items()}, value=next(iter(controls.values())).title, label="Input"
     )
-    return bands, rank, report
+    aim = mo.ui.dropdown(list(aims), value=next(iter(aims)), label="Figure", full_width=True)
+    return aim, aims, which
 
 
 @app.cell
-def _(app_view, bands, held, mo, preview):
-    mo.stop(not bands.value)
-    with mo.status.progress_bar(total=40, title="Drawing all uncertain inputs") as _bar:
-        _band = preview.bands(held.case.settings, held.case.start, 40, lambda k, n: _bar.update())
-    mo.Html(app_view.band_words(_band, preview))
+def _(aim, aims, app_session, controls, mo, preview, which):
+    asked = controls[which.value]
+    amount, target = app_session.question_boxes(mo, preview, asked, aims[aim.value])
+    get, need = mo.ui.run_button(label="What do I get?"), mo.ui.run_button(label="What do I need?")
+    mo.vstack(
+        [
+            mo.Html('<div class="w2t"><h2>Ask for an amount or a target</h2></div>'),
+            mo.hstack([which, amount, get], justify="start", align="end", gap=0.75, wrap=True),
+            mo.hstack([aim, target, need], justify="start", align="end", gap=0.75, wrap=True),
+        ],
+        gap=0.4,
+    )
+    return amount, asked, get, need, target
+
+
+@app.cell
+def _(amount, app_questions, asked, get, held, mo, preview):
+    mo.stop(not get.value)
+    mo.Html(app_questions.get_words(preview, asked, amount.value, held.now(), held.case.start))
     return
 
 
 @app.cell
-def _(app_tables, mo, preview, rank):
+def _(aim, aims, app_session, asked, held, mo, need, preview, target):
+    mo.stop(not need.value)
+    app_session.ask_need(mo, held, preview, asked, aims[aim.value], target.value)
+    return
+
+
+@app.cell
+def _(held, mo):
+    bands = mo.ui.run_button(label="Band of the headline")
+    rank = mo.ui.run_button(label="Rank the inputs")
+    report = mo.ui.run_button(label="Make the report of this case")
+    cancel = mo.ui.button(label="Cancel", on_change=lambda _: held.job.cancel())
+    mo.vstack(
+        [
+            mo.Html(
+                '<div class="w2t"><h2>Longer questions</h2><p class="w2t-note">These solve many cases and take from '
+                "seconds (small) to a minute or two (base). The sliders work meanwhile; Cancel ends it.</p></div>"
+            ),
+            mo.hstack([bands, rank, report, cancel], justify="start", gap=0.5, wrap=True),
+        ],
+        gap=0.2,
+    )
+    return bands, cancel, rank, report
+
+
+@app.cell
+def _(app_session, bands, held, mo, preview):
+    mo.stop(not bands.value)
+    app_session.ask_band(mo, held, preview)
+    return
+
+
+@app.cell
+def _(app_session, held, mo, preview, rank):
     mo.stop(not rank.value)
-    with mo.status.spinner(title="Moving each input to both ends of its sources"):
-        _rows = preview.swings()
-    mo.Html(app_tables.ranking(preview, _rows))
+    app_session.ask_ranking(mo, held, preview)
     return
 
 
 @app.cell
 def _(app_session, held, mo, report):
     mo.stop(not report.value)
-    with mo.status.spinner(title="Solving, pricing and writing the report") as _spinner:
-        _page = app_session.report_page(held, lambda text: _spinner.update(subtitle=text))
-    _name = f"{held.name()}_report.html"
-    (
-        mo.callout(mo.plain_text(_page), kind="danger")
-        if isinstance(_page, str)
-        else mo.download(_page, filename=_name, mimetype="text/html", label="Download the report (HTML)")
-    )
+    app_session.ask_report(mo, held)
     return
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reports.figures.style import STAGE_COLOURS, STAGE_ORDER, STAGE_TITLES, colour_of
+from reports.figures.style import STAGE_COLOURS, STAGE_ORDER, STAGE_TITLES, colour_of, dark_colour
 from reports.wording import count, plain
 from scenarios.nodes import Array
 
@@ -22,9 +22,9 @@ WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 860.0, 262.0, 40.0, 30.0, 24.0
 
 def volume_chart(case: Case, base: Case, pinned: Case | None, titles: Mapping[str, str], what: str) -> str:
     """Accelerators by period, stacked by product; the base as a grey step line, a pinned case as a dashed one."""
-    lines = [("base", base, "")] + ([("pinned", pinned, "6 4")] if pinned is not None and not pinned.failed else [])
+    lines = [("base", base), *([("pinned", pinned)] if pinned is not None and not pinned.failed else [])]
     shown = case.volume if not case.failed else np.zeros_like(base.volume)
-    most = max([float(shown.sum(axis=0).max(initial=0.0)), *(float(c.volume.sum(axis=0).max()) for _, c, _ in lines)])
+    most = max([float(shown.sum(axis=0).max(initial=0.0)), *(float(c.volume.sum(axis=0).max()) for _, c in lines)])
     top, ticks = _ticks(most)
     parts = [_axis(top, ticks, case.periods)]
     order = [k for k in range(len(base.skus)) if (shown.size and shown[k].sum() > 0) or base.volume[k].sum() > 0]
@@ -38,16 +38,16 @@ def volume_chart(case: Case, base: Case, pinned: Case | None, titles: Mapping[st
                 name = escape(f"{titles.get(base.skus[k], base.skus[k])}, {period}: {count(value)}")
                 parts.append(
                     f'<rect x="{LEFT + slot * (t + 0.14):.1f}" y="{y:.1f}" width="{slot * 0.72:.1f}" '
-                    f'height="{max(0.5, height):.1f}" fill="{colour_of(base.skus[k])}"><title>{name}</title></rect>'
+                    f'height="{max(0.5, height):.1f}" class="w2t-fill" style="{_both(base.skus[k])}">'
+                    f"<title>{name}</title></rect>"
                 )
                 floor += value
-    for name, line, dash in lines:
-        parts.append(_steps(line.volume.sum(axis=0), top, slot, dash, "#555" if name == "base" else "#b3541e"))
+    parts += [_steps(line.volume.sum(axis=0), top, slot, name) for name, line in lines]
     total = shown.sum(axis=0)
     alt = f"Accelerators {what} by period, {plain(total[0] / 1e6) if total.size else 0} million in {case.periods[0]}, "
     alt += f"{plain(total[-1] / 1e6) if total.size else 0} million in {case.periods[-1]}"
-    keys = [(colour_of(base.skus[k]), titles.get(base.skus[k], base.skus[k])) for k in order]
-    legend = "".join(f'<li><i style="background:{c}"></i>{escape(name)}</li>' for c, name in keys)
+    keys = [(_both(base.skus[k]), titles.get(base.skus[k], base.skus[k])) for k in order]
+    legend = "".join(f'<li><i class="w2t-key" style="{c}"></i>{escape(name)}</li>' for c, name in keys)
     legend += '<li><i class="w2t-line"></i>base</li>' + ('<li><i class="w2t-dash"></i>pinned</li>' if pinned else "")
     return (
         f'<svg viewBox="0 0 {WIDTH:.0f} {HEIGHT:.0f}" role="img" aria-label="{escape(alt)}" class="w2t-chart">'
@@ -78,7 +78,7 @@ def _axis(top: float, ticks: list[float], periods: tuple[str, ...]) -> str:
     out = [f'<text x="2" y="10" class="w2t-tick">{word} accelerators a period</text>']
     for tick in ticks:
         y = _y(tick, top)
-        out.append(f'<line x1="{LEFT}" x2="{WIDTH}" y1="{y:.1f}" y2="{y:.1f}" stroke="#e3e3e3"/>')
+        out.append(f'<line x1="{LEFT}" x2="{WIDTH}" y1="{y:.1f}" y2="{y:.1f}" class="w2t-rule"/>')
         out.append(f'<text x="{LEFT - 6}" y="{y + 3.5:.1f}" text-anchor="end" class="w2t-tick">{tick / unit:g}</text>')
     slot = (WIDTH - LEFT) / max(1, len(periods))
     for t, period in enumerate(periods):
@@ -91,13 +91,17 @@ def _axis(top: float, ticks: list[float], periods: tuple[str, ...]) -> str:
     return "".join(out)
 
 
-def _steps(totals: Array, top: float, slot: float, dash: str, colour: str) -> str:
+def _both(sku: str) -> str:
+    """Colour of a product on the light and on the dark page."""
+    return f"--c:{colour_of(sku)};--d:{dark_colour(colour_of(sku))}"
+
+
+def _steps(totals: Array, top: float, slot: float, name: str) -> str:
     points = []
     for t, value in enumerate(totals):
         y = _y(float(value), top)
         points += [f"{LEFT + slot * t:.1f},{y:.1f}", f"{LEFT + slot * (t + 1):.1f},{y:.1f}"]
-    style = f'stroke-dasharray="{dash}"' if dash else ""
-    return f'<polyline points="{" ".join(points)}" fill="none" stroke="{colour}" stroke-width="1.8" {style}/>'
+    return f'<polyline points="{" ".join(points)}" class="w2t-step-{name}"/>'
 
 
 def binding_grid(case: Case) -> str:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from scenarios.resolve import Resolved
     from supply.optimizer.solution import Solution
 
-__all__ = ["Band", "Case", "Preview", "open_preview"]
+__all__ = ["Band", "Case", "Preview", "Reach", "open_preview"]
 
 Progress = Callable[[int, int], None]
 
@@ -103,6 +103,15 @@ class Band:
     draws: int
     failed: int
     stages: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Reach:
+    """Where one slider must stand for a target, None where no place on it gives that; `least` and `most` it gives."""
+
+    setting: float | None
+    least: float
+    most: float
 
 
 class Preview:
@@ -282,10 +291,12 @@ class Preview:
         low, middle, high = (float(q) for q in np.quantile(found, [0.1, 0.5, 0.9]))
         return Band(low, middle, high, len(found), draws - len(found), {s: n / len(found) for s, n in stages.items()})
 
-    def swings(self) -> list[tuple[Control, float, float]]:
+    def swings(self, progress: Progress | None = None) -> list[tuple[Control, float, float]]:
         """Headline change at the low and the high end of the sources of each slider alone, largest swing first."""
         rows = []
-        for control in self.controls.values():
+        for k, control in enumerate(self.controls.values()):
+            if progress:
+                progress(k, len(self.controls))
             if control.low is None or control.high is None:
                 continue
             ends = (max(control.low, control.start), min(control.high, control.stop))
@@ -296,28 +307,51 @@ class Preview:
         return sorted(rows, key=lambda r: -max(abs(r[1]), abs(r[2]), abs(r[2] - r[1])))
 
     def reach(
-        self, control_id: str, target: float, settings: Mapping[str, float] | None = None, start: str = ""
-    ) -> float | None:
-        """Setting of one slider at which the headline reaches a target, the others held; None: not inside its range.
+        self,
+        control_id: str,
+        target: float,
+        settings: Mapping[str, float] | None = None,
+        start: str = "",
+        *,
+        measure: Callable[[Case], float] | None = None,
+        progress: Progress | None = None,
+    ) -> Reach:
+        """Setting of one slider at which a figure (the headline by default) reaches a target, the others held.
 
-        Bisection on the side where a scan of nine points first crosses the target.
+        Bisection where a scan of nine points first crosses the target: 21 solves, or 9 where nothing crosses it.
         """
         control = self.controls[control_id]
+        of = measure or (lambda case: case.total(self.year))
+        done = 0
 
         def gap(setting: float) -> float:
+            nonlocal done
+            done += 1
+            if progress:
+                progress(done, 21)
             case = self.solve({**(settings or {}), control_id: setting}, start)
-            return np.nan if case.failed else case.total(self.year) - target
+            return np.nan if case.failed else of(case) - target
 
         grid = np.linspace(control.start, control.stop, 9)
-        values = [gap(float(s)) for s in grid]
+        values = np.array([gap(float(s)) for s in grid])
+        known = values[np.isfinite(values)]
+        if not known.size:
+            return Reach(None, np.nan, np.nan)
+        ends = (float(known.min()) + target, float(known.max()) + target)
         for a, b, ya, yb in zip(grid, grid[1:], values, values[1:], strict=False):
             if np.isfinite(ya) and np.isfinite(yb) and ya * yb <= 0 and ya != yb:
                 for _ in range(12):
                     middle = (a + b) / 2
                     ym = gap(float(middle))
                     a, b, ya = (middle, b, ym) if ya * ym > 0 else (a, middle, ya)
-                return float((a + b) / 2)
-        return None
+                return Reach(float((a + b) / 2), *ends)
+        return Reach(None, *ends)
+
+    def twin(self) -> Preview:
+        """The same scenario, year and sliders compiled once more: a long question leaves this one free to answer."""
+        other = Preview(self.resolved, self.year, self.origin, self.costing.copy())
+        other.choose([c.address for c in self.controls.values()])
+        return other
 
     def scenario_text(self, settings: Mapping[str, float], start: str = "", title: str = "") -> str:
         """A scenario file of the settings: `extends` and `set`, ready for the command line."""

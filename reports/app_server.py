@@ -51,9 +51,9 @@ def _serve(port: int, token: str, shown: dict[str, str]) -> None:
     import marimo
     import uvicorn
 
-    from reports import app_session
+    from reports import app_link
 
-    app_session.SERVED.update(shown)
+    app_link.SERVED.update(shown)
     page = str(Path(__file__).with_name("app.py"))
     inner = marimo.create_asgi_app(quiet=True, include_code=False).with_app(path="", root=page).build()
     guard = Guard(inner, port, token)

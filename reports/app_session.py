@@ -1,4 +1,4 @@
-"""What one window of the app holds: what it was opened with, the sliders, the last cases and the buttons on them."""
+"""What one window of the app holds: the sliders, the last cases, the buttons on them and the questions asked."""
 
 from __future__ import annotations
 
@@ -10,77 +10,33 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scenarios.locate import names
+from reports.app_link import Given, restore
+from reports.app_questions import Job, need_words
 
 if TYPE_CHECKING:
     from reports.app_controls import Control
     from reports.app_model import Case, Preview
+    from reports.app_questions import Measure
 
 __all__ = [
-    "Given",
     "Held",
+    "ask_band",
+    "ask_need",
+    "ask_ranking",
+    "ask_report",
     "buttons",
     "choice",
     "opened",
     "presets",
+    "question_boxes",
     "report_page",
     "resets",
-    "share",
     "sliders",
     "spoken",
 ]
 
 Settings = dict[str, float]
-#: What the server was started with (`scenario` or `run`); empty in a notebook that is run by hand.
-SERVED: dict[str, str] = {}
 Setter = Callable[[Any], None]
-
-
-@dataclass(frozen=True)
-class Given:
-    """What the command line and the address bar ask for.
-
-    `choices`: label -> scenario; only library scenarios and what the command line named, never a path of the address
-    bar. `settings` and `year` come from the address bar, as a link shared by a colleague holds them.
-    """
-
-    choices: dict[str, str]
-    choice: str
-    settings: Settings
-    year: str
-
-    @classmethod
-    def of(cls, arguments: Mapping[str, Any], query: Mapping[str, Any]) -> Given:
-        """From `--scenario` (a name or file) or `--run` (a folder), and `?scenario=small&power=110`.
-
-        >>> given = Given.of({"scenario": "small"}, {"power": "110", "scenario": "../../etc/passwd"})
-        >>> given.choice, given.settings
-        ('small', {'power': 110.0})
-        """
-        choices = {n: n for n in names()}
-        choice = "base"
-        if run := arguments.get("run"):
-            choice = f"run {Path(str(run)).name}"
-            choices = {choice: str(run)} | choices
-        elif (scenario := str(arguments.get("scenario") or "")) and scenario not in choices:
-            choice = Path(scenario).name
-            choices = {choice: scenario} | choices
-        elif scenario:
-            choice = scenario
-        asked = str(query.get("scenario", ""))
-        numbers = {str(k): n for k, v in query.items() if (n := _number(v)) is not None and k != "year"}
-        return cls(choices, asked if asked in choices else choice, numbers, str(query.get("year", "")))
-
-    def year_of(self, preview: Preview) -> str:
-        """The year asked for where it is reported, else the focus year of the scenario."""
-        return self.year if self.year in preview.years else preview.year
-
-
-def _number(text: Any) -> float | None:
-    try:
-        return float(text)
-    except (TypeError, ValueError):
-        return None
 
 
 @dataclass
@@ -91,9 +47,18 @@ class Held:
     case: Case | None = None
     past: list[Settings] = field(default_factory=list)
     asked: Settings | None = None
+    job: Job = field(default_factory=Job)
+    opened: int = 0
+
+    def begin(self, preview: Preview, given: Given) -> Case | None:
+        """A scenario comes on screen; the first one with what the link holds. Returns the pinned case, if any."""
+        self.forget()
+        self.opened += 1
+        return restore(preview, given) if self.opened == 1 else None
 
     def forget(self) -> None:
         """Another scenario was chosen."""
+        self.job.cancel()
         self.preview, self.case, self.past = None, None, []
 
     def take(self, preview: Preview, case: Case) -> None:
@@ -184,28 +149,16 @@ def spoken(elements: Mapping[str, Any], controls: Mapping[str, Control]) -> None
         elements[key]._text = f"{before}data-label='{name}'{rest.partition(chr(39))[2]}"
 
 
-def share(mo: Any, preview: Preview, case: Case) -> None:
-    """Keep the scenario, year and moved sliders in the address bar, so that a link shows the same case."""
-    query = mo.query_params()
-    wanted = {"scenario": preview.origin if preview.origin in names() else "", "year": preview.year}
-    moved = {k: f"{v:g}" for k, v in case.settings.items() if abs(v - preview.controls[k].base) > 1e-9}
-    wanted = {k: v for k, v in (wanted | moved).items() if v}
-    held = query.to_dict()
-    for key in [k for k in held if k not in wanted]:
-        query.remove(key)
-    for key, value in wanted.items():
-        if held.get(key) != value:
-            query.set(key, value)
-
-
 def resets(mo: Any, controls: Mapping[str, Control], held: Held, set_started: Setter) -> dict[str, Any]:
     """A button for each control that puts it back to the base and leaves the others."""
 
     def back(key: str, base: float) -> Callable[[Any], None]:
         return lambda _: set_started({**held.now(), key: base})
 
+    # the name is read aloud with the label, the sign alone is seen
+    sign = '<span class="w2t-hidden">Reset {title}</span><span aria-hidden="true">↺</span>'
     return {
-        key: mo.ui.button(label="↺", on_change=back(key, c.base), tooltip=f"{c.title}: back to {c.base:g}")
+        key: mo.ui.button(label=sign.format(title=escape(c.title)), on_change=back(key, c.base))
         for key, c in controls.items()
     }
 
@@ -252,3 +205,73 @@ def buttons(mo: Any, held: Held, set_pinned: Setter, set_started: Setter) -> lis
             label="Download the scenario",
         ),
     ]
+
+
+def question_boxes(mo: Any, preview: Preview, control: Control, measure: Measure) -> tuple[Any, Any]:
+    """Boxes for an amount of an input and for a target, both at the base until something is typed."""
+    unit = (
+        f", {control.natural_unit}" if control.natural_unit else f", {control.unit}" if control.kind == "value" else ""
+    )
+    known = float(f"{measure.value(preview.base):.6g}")
+    return (
+        mo.ui.number(start=0, value=float(f"{control.natural:.6g}"), label=f"{control.title}{unit}"),
+        mo.ui.number(start=0, value=known, label="Target"),
+    )
+
+
+def ask_need(mo: Any, held: Held, preview: Preview, control: Control, measure: Measure, target: float) -> None:
+    """In the background: how much of an input a target takes at the settings on screen."""
+    settings, start = _asked(held)
+
+    def work(step: Callable[[int, int], None]) -> Any:
+        return mo.Html(need_words(preview.twin(), control, measure, target, settings, start, step))
+
+    held.job.ask(mo, f"{control.title} for a target", work)
+
+
+def ask_band(mo: Any, held: Held, preview: Preview, draws: int = 40) -> None:
+    """In the background: the band of the headline at the settings on screen."""
+    from reports.app_view import band_words
+
+    settings, start = _asked(held)
+
+    def work(step: Callable[[int, int], None]) -> Any:
+        twin = preview.twin()
+        return mo.Html(band_words(twin.bands(settings, start, draws, step), twin))
+
+    held.job.ask(mo, "Drawing all uncertain inputs", work)
+
+
+def ask_ranking(mo: Any, held: Held, preview: Preview) -> None:
+    """In the background: how far each input moves the headline from the base."""
+    from reports.app_tables import ranking
+
+    def work(step: Callable[[int, int], None]) -> Any:
+        twin = preview.twin()
+        return mo.Html(ranking(twin, twin.swings(step)))
+
+    held.job.ask(mo, "Moving each input to both ends of its sources", work)
+
+
+def ask_report(mo: Any, held: Held) -> None:
+    """In the background: the report of the case on screen, then a button that downloads it."""
+    shown = Held(held.preview, held.case)
+
+    def work(step: Callable[[int, int], None]) -> Any:
+        said: list[str] = []
+
+        def progress(text: str) -> None:
+            said.append(text)
+            step(len(said), 0)
+
+        page = report_page(shown, progress)
+        if isinstance(page, str):
+            return mo.callout(mo.plain_text(page), kind="danger")
+        label = "Download the report (HTML)"
+        return mo.download(page, filename=f"{shown.name()}_report.html", mimetype="text/html", label=label)
+
+    held.job.ask(mo, "Solving, pricing and writing the report", work)
+
+
+def _asked(held: Held) -> tuple[Settings, str]:
+    return held.now(), held.case.start if held.case is not None else ""

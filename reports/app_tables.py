@@ -15,7 +15,17 @@ if TYPE_CHECKING:
     from reports.app_costs import CostRow
     from reports.app_model import Case, Preview
 
-__all__ = ["change_words", "comparison", "costs", "model_title", "percent_text", "ranking", "titles_of", "volume_table"]
+__all__ = [
+    "change_words",
+    "comparison",
+    "costs",
+    "model_title",
+    "percent_text",
+    "ranking",
+    "reference",
+    "titles_of",
+    "volume_table",
+]
 
 DIGITS = 4
 
@@ -33,6 +43,8 @@ def change_words(value: float, base: float) -> tuple[str, str]:
     if base == 0:
         return "from nothing", "w2t-up"
     share = 100.0 * (value / base - 1.0)
+    if abs(share) < 0.0005:
+        return "no change", "w2t-same"
     text = f"{share:+.1f} %" if abs(share) >= 0.05 else f"{share:+.3f} %"
     return text, "w2t-up" if share > 0 else "w2t-down"
 
@@ -149,7 +161,7 @@ def comparison(preview: Preview, cases: Sequence[tuple[str, Case]], model: str, 
 
 
 def _cost_lines(preview: Preview, cases: Sequence[Case], model: str, task: str) -> list[str]:
-    sku = _reference(preview)
+    sku = reference(preview)
     if not sku:
         return []
     found = [next((r for r in _chosen(c, model, task) if r.sku == sku), None) for c in cases]
@@ -161,7 +173,7 @@ def _cost_lines(preview: Preview, cases: Sequence[Case], model: str, task: str) 
     ]
 
 
-def _reference(preview: Preview) -> str:
+def reference(preview: Preview) -> str:
     """The accelerator with most units in the year at the base that has a cost."""
     known = {r.sku for r in preview.base.costs}
     inside = [t for t, p in enumerate(preview.periods) if p.startswith(preview.year)]

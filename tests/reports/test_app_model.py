@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,8 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reports.app_controls import addresses, control_of, edits
+from reports.app_link import Given, case_text, restore
 from reports.app_model import Preview
-from reports.app_session import Given, Held, opened, report_page
+from reports.app_questions import Job, get_words, measures, need_words
+from reports.app_session import Held, opened, report_page
 from scenarios.load import load_scenario
 from scenarios.resolve import resolve
 from scenarios.runner import run
@@ -177,8 +183,11 @@ def test_another_year_in_focus() -> None:
 
 def test_ranking_and_inverse_question(course: Preview, small: Preview) -> None:
     assert course.swings() == [], "no source of this scenario has a range"
-    assert course.reach("resources_cowos_capacity", 12345.0) == pytest.approx(123.45, abs=0.02)
-    assert course.reach("resources_cowos_capacity", 20000.0) is None
+    found = course.reach("resources_cowos_capacity", 12345.0)
+    assert found.setting == pytest.approx(123.45, abs=0.02)
+    assert (found.least, found.most) == (5000.0, 15000.0)
+    beyond = course.reach("resources_cowos_capacity", 20000.0)
+    assert beyond.setting is None and beyond.most == 15000.0
     rows = small.swings()
     assert rows[0][0].id == "power"
     sizes = [max(abs(low), abs(high), abs(high - low)) for _, low, high in rows]
@@ -251,3 +260,118 @@ def test_new_sliders_stand_where_the_old_ones_stood(course: Preview) -> None:
     held.values(asked)
     held.forget()
     assert held.values(asked) == {}, "another scenario starts at its base"
+
+
+def test_a_link_holds_the_pinned_case_its_start_and_the_inputs() -> None:
+    preview = Preview.open("small", costs=False)
+    pinned = preview.solve({"power": 90, "memory": 120}, "2025-Q1", name="pinned")
+    word = case_text(preview, pinned)
+    assert word == "power:90,memory:120@2025-Q1"
+    query = {"pin": word, "from": "2026-Q1", "inputs": "power,memory,resources.nothing.capacity", "packaging": "80"}
+    asked = Given.of({}, query)
+    assert (asked.start, asked.settings) == ("2026-Q1", {"packaging": 80.0})
+    again = Preview.open("small", costs=False)
+    held = restore(again, asked)
+    assert held is not None and np.array_equal(held.volume, pinned.volume) and held.start == "2025-Q1"
+    assert list(again.controls) == ["power", "memory"], "what the link names and the scenario has"
+    base = restore(Preview.open("small", costs=False), Given.of({}, {"pin": "base"}))
+    assert base is not None and base.total("2026") == pytest.approx(preview.base.total("2026"))
+
+
+@pytest.mark.parametrize(
+    "pin", ["nothing:3", "power:nan", "power:inf", "power:1e300", "power", "@", ":::,,@@", "power:x@2099-Q9"]
+)
+def test_a_link_with_nonsense_is_the_base(pin: str) -> None:
+    preview = Preview.open("small", costs=False)
+    case = restore(preview, Given.of({}, {"pin": pin, "inputs": ",,nothing"}))
+    assert case is not None and case.start == "" and next(iter(preview.controls)) == "power"
+    assert case.total("2026") == pytest.approx(preview.base.total("2026"))
+
+
+def test_a_twin_leaves_the_one_on_screen_alone(small: Preview) -> None:
+    case = small.solve({"power": 90})
+    twin = small.twin()
+    assert twin.compiled is not small.compiled and list(twin.controls) == list(small.controls)
+    before = small.compiled.values["resources.power_us.capacity"].copy()
+    assert np.allclose(twin.solve({"power": 90}).volume, case.volume, rtol=1e-9, atol=1e-6)
+    twin.solve({"power": 60})
+    assert np.array_equal(small.compiled.values["resources.power_us.capacity"], before)
+
+
+def test_amounts_and_targets_are_answered_in_words(course: Preview) -> None:
+    control = course.controls["resources_cowos_capacity"]
+    aims = measures(course)
+    aim = aims["accelerators finished in 2026"]
+    got = get_words(course, control, control.natural * 1.2, {}, "")
+    assert "<b>12,000</b> accelerators finished in 2026" in got and "120.0 % of base" in got and "+20.0 %" in got
+    needed = need_words(course, control, aim, 12345.0, {}, "")
+    assert "123.4 % of base" in needed or "123.5 % of base" in needed
+    assert "Not reachable" not in needed and "All other inputs at the base" in needed
+    beyond = need_words(course, control, aim, 20000.0, {"resources_fab_capacity": 90.0}, "")
+    assert "<b>Not reachable.</b>" in beyond and "5,000 to 13,500" in beyond and "With Fab" in beyond
+    assert "above zero" in get_words(course, control, 0.0, {}, "") + get_words(course, control, np.nan, {}, "")
+
+
+def test_a_price_is_a_target_too(small: Preview) -> None:
+    model, task = small.costing.models()[0], small.costing.tasks()[0]
+    aims = measures(small, model, task)
+    hour = next(m for name, m in aims.items() if name.startswith("USD per sold hour"))
+    assert len(aims) == 5
+    base = hour.value(small.base)
+    scarce = hour.value(small.solve({"power": 80}))
+    assert np.isfinite(base) and scarce != base
+    found = small.reach("power", (base + scarce) / 2, measure=hour.value)
+    assert found.setting is not None and found.least <= base <= found.most
+    assert hour.value(small.solve({"power": found.setting})) == pytest.approx((base + scarce) / 2, rel=0.05)
+    assert "Not reachable" in need_words(small, small.controls["power"], hour, 1e-6, {}, "")
+
+
+def test_a_long_question_is_told_and_ends_when_asked(course: Preview) -> None:
+    shown = Shown()
+    job, began, go = Job(), threading.Event(), threading.Event()
+
+    def work(step: Callable[[int, int], None]) -> str:
+        step(1, 3)
+        began.set()
+        assert go.wait(10)
+        step(2, 3)
+        return "the answer"
+
+    job.ask(shown, "A question <b>", work)
+    assert began.wait(10)
+    job.cancel()
+    go.set()
+    shown.join()
+    assert "1 of 3" in shown.said[-2] and "A question &lt;b&gt;" in shown.said[-2]
+    assert "Cancelled; nothing was changed" in shown.said[-1] and "the answer" not in shown.said
+    job.ask(shown, "Again", work)
+    shown.join()
+    assert shown.said[-1] == "the answer"
+    job.ask(shown, "Wrong", lambda step: course.focus("2031"))
+    shown.join()
+    assert "There is no answer" in shown.said[-1] and "2031" in shown.said[-1]
+
+
+class Shown:
+    """What a question needs of marimo: a place for its output and a thread."""
+
+    def __init__(self) -> None:
+        self.said: list[Any] = []
+        self.output = self
+        self.threads: list[threading.Thread] = []
+
+    def replace(self, value: Any) -> None:
+        self.said.append(value)
+
+    def Html(self, text: str) -> str:  # noqa: N802
+        return text
+
+    def Thread(self, **given: Any) -> threading.Thread:  # noqa: N802
+        self.threads.append(threading.Thread(**given))
+        return self.threads[-1]
+
+    def current_thread(self) -> Any:
+        return SimpleNamespace(should_exit=False)
+
+    def join(self) -> None:
+        self.threads[-1].join(20)
