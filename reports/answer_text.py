@@ -6,12 +6,14 @@ import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from reports.catalogue import say
 from reports.context import REFERENCE_TASK, Context
+from reports.ranges import Span, ranged, study_span, times, widest
+from reports.spans import Words, join
 from reports.tables import records
 from reports.wording import (
-    band,
+    brief,
     count,
-    digits_for,
     in_sentence,
     leader_since,
     listing,
@@ -59,11 +61,11 @@ def answer_lines(run: Run) -> list[AnswerLine]:
     """
     c = Context(run)
     return [
-        AnswerLine("What binds:", what_binds(c)),
-        AnswerLine("How many:", volume_words(c)),
-        AnswerLine("What one more is worth:", price_words(c)),
-        AnswerLine("What it costs:", cost_words(c)),
-        AnswerLine("How sure:", f"{sure_words(c)} {comparison_words(c)}".strip()),
+        AnswerLine(say("answer.binds"), what_binds(c)),
+        AnswerLine(say("answer.many"), volume_words(c)),
+        AnswerLine(say("answer.worth"), price_words(c)),
+        AnswerLine(say("answer.costs"), cost_words(c)),
+        AnswerLine(say("answer.sure"), join(" ", [t for t in (sure_words(c), comparison_words(c)) if t])),
     ]
 
 
@@ -78,15 +80,14 @@ def terminal_lines(run: Run, width: int = WIDTH) -> list[str]:
 def what_binds(c: Context) -> str:
     """The costliest stage over time, and who carries it this year."""
     if not any(s.stage for s in c.stage_spans):
-        return "no limit has a price: demand, not supply, sets the volume."
+        return say("answer.nothing_binds")
     text = stages_in_words(c.leaders, c.periods)
     shares = c.stage_shares(c.this_year)
     if len(c.periods) > 1 and len(shares):
-        first = shares.index[0]
-        share = percent(shares.iloc[0])
-        text += (
-            f" In {c.this_year} {stage_title(str(first))} carries {share} of the scarcity value{_others(c, shares)}."
-        )
+        first, share = str(shares.index[0]), float(shares.iloc[0])
+        carried = ranged(share, study_span(c, "share", share), percent, digits=2)
+        words = {"year": c.this_year, "stage": stage_title(first), "share": carried}
+        text = join(" ", [text, say("answer.share", **words, others=_others(c, shares))])
     return text
 
 
@@ -96,37 +97,39 @@ def _others(c: Context, shares: pd.Series[float]) -> str:
         return ""
     limits = c.limits_of(c.this_year)
     lead = limits[limits["stage"] == shares.index[1]].iloc[0]
-    return (
-        f", {stage_title(str(shares.index[1]))} {percent(shares.iloc[1])} (first the {in_sentence(str(lead['title']))})"
-    )
+    share = percent(shares.iloc[1])
+    title = in_sentence(str(lead["title"]))
+    return say("answer.next_share", stage=stage_title(str(shares.index[1])), share=share, limit=title)
 
 
 def stages_in_words(leaders: list[str], periods: list[str]) -> str:
     """The stage that leads now and since when, its breaks, and the earlier ones with their times.
 
     >>> stages_in_words(["hbm", "power", "packaging", "power"], ["2024-Q1", "2024-Q2", "2024-Q3", "2024-Q4"])
-    'Energised power from 2024-Q2 on, except advanced packaging in 2024-Q3; before it HBM memory (2024-Q1).'
+    'Energised power is the costliest limit from 2024-Q2 on, except advanced packaging in 2024-Q3. Before it: HBM \
+memory (2024-Q1).'
     """
     end = max(k for k, stage in enumerate(leaders) if stage)
     start, breaks = leader_since(leaders[: end + 1])
-    name = stage_title(leaders[end])
-    text = f"{name[0].upper()}{name[1:]} {span_words(periods[start], periods[end], periods[-1])}"
-    if breaks:
-        missed: dict[str, list[str]] = {}
-        for k in breaks:
-            missed.setdefault(_stage(leaders[k]), []).append(periods[k])
-        text += f", except {listing([f'{stage} in {listing(when)}' for stage, when in missed.items()])}"
+    when = span_words(periods[start], periods[end], periods[-1])
+    missed: dict[str, list[str]] = {}
+    for k in breaks:
+        missed.setdefault(_stage(leaders[k]), []).append(periods[k])
+    gaps = [say("answer.break", stage=stage, times=listing(at)) for stage, at in missed.items()]
+    breaks_words = say("answer.except", breaks=listing(gaps)) if gaps else ""
+    text = Words([say("answer.leader", stage=stage_title(leaders[end]), when=when, breaks=breaks_words)]).capitalized()
     before: dict[str, list[str]] = {}
     for stage, first, last in _runs(leaders[:start]):
         if stage:
-            times = periods[first] if first == last else f"{periods[first]} to {periods[last]}"
-            before.setdefault(stage, []).append(times)
-    words = [f"{stage_title(stage)} ({', '.join(times)})" for stage, times in before.items()]
-    return text + (f"; before it {listing(words)}." if words else ".")
+            same = first == last
+            at = periods[first] if same else say("phrases.range", low=periods[first], high=periods[last])
+            before.setdefault(stage, []).append(at)
+    words = [say("answer.earlier", stage=stage_title(s), times=join(", ", at)) for s, at in before.items()]
+    return join(" ", [text, say("answer.before", stages=listing(words))]) if words else text
 
 
 def _stage(name: str) -> str:
-    return stage_title(name) if name else "nothing"
+    return stage_title(name) if name else say("answer.nothing")
 
 
 def _runs(leaders: list[str]) -> list[tuple[str, int, int]]:
@@ -141,67 +144,99 @@ def _runs(leaders: list[str]) -> list[tuple[str, int, int]]:
 
 
 def volume_words(c: Context) -> str:
-    """Finished and energised this year and next, with the range of the study."""
+    """Energised and finished accelerators this year and next, with the ranges of the study."""
     if len(c.periods) == 1:
-        done = c.total("finished", c.periods[0])
-        return f"{count(done)} accelerators finished in {c.periods[0]}."
-    parts = []
-    for year in [c.this_year, *([c.next_year] if c.next_year else [])]:
-        finished = c.total("finished", year)
-        if not c.has_fleet:
-            parts.append(f"{count(finished)} accelerators finished in {year}")
+        return say("answer.finished_once", finished=count(c.total("finished", c.periods[0])), period=c.periods[0])
+    parts: list[str] = []
+    spans: list[Span] = []
+    for year, later in [(c.this_year, ""), (c.next_year, "next_")]:
+        if year is None:
             continue
-        low, high = study_range(c, year)
-        energised = c.total("energised", year)
-        digits = digits_for(energised, low, high)
-        span = f" ({band(low, high)})" if low is not None and high is not None else ""
-        parts.append(
-            f"{count(energised, digits)} accelerators energised in {year}{span} and {count(finished, digits)} finished"
-        )
-    ranged = " Ranges: single inputs moved over theirs." if any("(" in p for p in parts) else ""
-    return f"{'; '.join(parts)}.{ranged}"
+        finished, energised = c.total("finished", year), c.total("energised", year)
+        made = study_span(c, f"{later}finished", finished) if _studied(c, year, later) else None
+        lit = study_span(c, later.rstrip("_") or "energised", energised) if _studied(c, year, later) else None
+        spans += [made, lit]
+        things = say("answer.accelerators")
+        if c.has_fleet:
+            both = {"energised": ranged(energised, lit, what=things), "finished": ranged(finished, made)}
+            parts.append(say("answer.volumes", year=year, **both))
+        else:
+            parts.append(say("answer.finished", year=year, finished=ranged(finished, made, what=things)))
+    if any(spans):
+        parts.append(say("answer.ranges"))
+    return join(" ", parts)
 
 
-def study_range(c: Context, year: str) -> tuple[float | None, float | None]:
-    """Lowest and highest energised of a year over all single moves of the study, None where there is no study of it."""
+def _studied(c: Context, year: str, later: str) -> bool:
     table = c.table("headline")
-    if table is None or not len(table):
-        return None, None
-    studied = str(table["year"].iloc[0])
-    names = {studied: ("energised_low", "energised_high"), str(int(studied) + 1): ("next_low", "next_high")}
-    if year not in names:
-        return None, None
-    values = table[list(names[year])]
-    return float(values.min().min()), float(values.max().max())
+    return table is not None and int(table["year"].iloc[0]) + bool(later) == int(year)
 
 
 def price_words(c: Context) -> str:
     """What one more unit of the main limit is worth, in its own unit and in the three of the reader."""
     main = c.main_limit
     if main is None:
-        return "no limit has a price."
-    price, title = main["price"], main["title"]
-    unit = str(price["unit"])
+        return say("answer.no_price")
+    price, title = main["price"], in_sentence(main["title"])
+    amount, _, per = str(price["unit"]).partition("/")
+    fields = {"per": per or say("answer.unit"), "limit": title, "period": main["period"]}
     if not c.has_money:
-        amount, _, per = unit.partition("/")
-        return (
-            f"one more {_one(per)} of {in_sentence(title)} in {main['period']} gives {price['native']:.3g} "
-            f"{_plural(amount, price['native'])}; "
-            "prices in money need the objective value."
-        )
+        gained = amount.removesuffix("s") if price["native"] == 1 else amount
+        return say("answer.gives", **fields, amount=brief(price["native"]), unit=gained)
     power = main["stage"] == "power"
     native = price["lasting"] if power else price["native"]
-    kind = "lasting to the end of the model" if power else "for the quarter"
-    what = f"{_one(unit.partition('/')[2])} of {in_sentence(title)}"
-    text = f"one more {what}, {kind}, is worth {money(native, 2)} in {main['period']}"
-    if (usd := money_price(price, "usd_per_gpu_hour")) is not None:
-        text += f": {money(usd, 2)} per GPU-hour of {c.short(price['reference']['sku'])}"
-    if (usd := money_price(price, "usd_per_mtoken")) is not None:
-        model = c.title(price["reference"]["model"])
-        text += f", {money(usd, 2)} per million output tokens of {model}"
-    if (usd := money_price(price, "usd_per_task")) is not None:
-        text += f", {money(usd, 2)} per {_task(price['reference']['task'])}"
-    return text + "."
+    study = study_span(c, "price", native) if _watched(c, main) else None
+    interval = None if power else _interval(main)
+    worth = ranged(native, widest(study, interval), money, digits=2)
+    words = say("answer.worth_kept" if power else "answer.worth_period", **fields, worth=worth)
+    spread = _spread(c, main, study, native)
+    return join(" ", [words, say("answer.spread", parts=listing(spread))]) if spread else words
+
+
+def _watched(c: Context, main: dict[str, Any]) -> bool:
+    """Whether the study followed the price of this limit in this period."""
+    table = c.table("headline")
+    if table is None or "limit" not in table:
+        return False
+    return (str(table["limit"].iloc[0]), str(table["period"].iloc[0])) == (main["resource"], main["period"])
+
+
+def _interval(main: dict[str, Any]) -> Span:
+    """The interval of the check by re-solving where it is wider than 1 %: at a kink every price in it is right."""
+    low, high = main["price_range"]
+    return (low, high) if high - low > 0.01 * max(abs(main["price"]["native"]), abs(high)) else None
+
+
+def _spread(c: Context, main: dict[str, Any], study: Span, native: float) -> list[str]:
+    """The price of a limit for each accelerator-hour, million tokens and task of its reference product."""
+    price = main["price"]
+    reference = price["reference"]
+    ratio: Span = None
+    table = c.table("headline")
+    if study is not None and table is not None:
+        base = float(table["unit_price_base"].iloc[0])
+        held = widest(
+            *((v / base, v / base) for end in ("low", "base", "high") for v in table[f"unit_price_{end}"].dropna())
+        )
+        ratio = held if base > 0 else None
+    engine = _engine(c, reference["sku"], reference["model"], main["period"])
+    found: list[str] = []
+    for name in ("usd_per_gpu_hour", "usd_per_mtoken", "usd_per_task"):
+        if (usd := money_price(price, name)) is None:
+            continue
+        span = times(usd, ratio if name == "usd_per_gpu_hour" else widest(ratio, engine))
+        names = {"sku": c.short(reference["sku"]), "model": c.title(reference["model"] or "")}
+        task = _task(reference["task"] or "")
+        found.append(say(f"answer.{name}", usd=ranged(usd, span, money, digits=2), **names, task=task))
+    return found
+
+
+def _engine(c: Context, sku: str | None, model: str | None, period: str) -> Span:
+    """Band of the per-token engine as multiples of a token cost, None where the run holds none."""
+    for row in c.answer["costs"]:
+        if (row["sku"], row["model"], row["period"]) == (sku, model, period) and row.get("engine_low"):
+            return float(row["engine_low"]), float(row["engine_high"])
+    return None
 
 
 def money_price(price: dict[str, Any], name: str) -> float | None:
@@ -212,59 +247,80 @@ def money_price(price: dict[str, Any], name: str) -> float | None:
 
 
 def _task(name: str) -> str:
-    return "answered chat message" if name == "chat" else f"verified {name} task"
-
-
-def _one(unit: str) -> str:
-    return unit or "unit"
-
-
-def _plural(unit: str, amount: float) -> str:
-    return unit.removesuffix("s") if amount == 1 else unit
+    return say("answer.chat") if name == "chat" else say("answer.task", task=name)
 
 
 def cost_words(c: Context) -> str:
     """Owner cost of an hour, a million tokens and a task on the reference product, scarcity told apart."""
     sku = c.reference_sku
     if sku is None:
-        return "this run has no fleet or no money, so hours, tokens and tasks are not costed."
+        return say("answer.no_costs")
     owner = c.value_at("owner_usd_per_gpu_hour", sku, c.now)
     full = c.value_at("usd_per_gpu_hour", sku, c.now)
     assert owner is not None and full is not None
-    digits = digits_for(owner["value"], owner["low"], owner["high"])
-    text = (
-        f"an owner pays {money(owner['value'], digits)} ({band(owner['low'], owner['high'])}) per sold hour of "
-        f"{c.short(sku)} "
-        f"in {c.now}, {money(full['value'], digits)} with the scarcity of racks and power"
-    )
+    scarcity = float(full["value"] - owner["value"])
+    rents = study_span(c, "scarcity", scarcity) if _follows(c, sku) else None
+    moved = None if rents is None else (owner["value"] + rents[0], owner["value"] + rents[1])
+    whole = widest((full["low"], full["high"]), moved)
+    parts: list[str] = [
+        say(
+            "answer.hour",
+            owner=ranged(owner["value"], (owner["low"], owner["high"]), money),
+            sku=c.short(sku),
+            period=c.now,
+            scarcity=ranged(scarcity, rents, money, digits=2),
+            full=ranged(full["value"], whole, money),
+        )
+    ]
     tokens = c.quantity("usd_per_mtoken_output")
     tokens = tokens[(tokens["sku"] == sku) & (tokens["period"] == c.now)]
     if len(tokens):
         row = tokens.iloc[0]
-        ends = band(row["low"], row["high"])
-        text += f"; {c.title(row['model'])} on it {money(row['value'], 2)} ({ends}) per million output tokens"
-        task = c.value_at("usd_per_verified_task", f"{REFERENCE_TASK}/{row['model']}/{sku}", c.now)
-        if task is not None:
-            text += f"; a verified {REFERENCE_TASK} task {money(task['value'])} (review by people included)"
-    return text + "."
+        rate = (
+            None
+            if moved is None
+            else (row["value"] * moved[0] / full["value"], row["value"] * moved[1] / full["value"])
+        )
+        usd = ranged(row["value"], widest((row["low"], row["high"]), rate), money)
+        parts += [say("answer.tokens", model=c.title(row["model"]), usd=usd), *_task_words(c, str(row["model"]), sku)]
+    return join(" ", parts)
+
+
+def _follows(c: Context, sku: str) -> bool:
+    """Whether the study followed the scarcity in an hour of this product now."""
+    table = c.table("headline")
+    if table is None or "sku" not in table:
+        return False
+    return (str(table["sku"].iloc[0]), str(table["period"].iloc[0])) == (sku, c.now)
+
+
+def _task_words(c: Context, model: str, sku: str) -> list[str]:
+    key = (REFERENCE_TASK, model, sku, c.now)
+    row = next((t for t in c.answer["tasks"] if (t["task"], t["model"], t["sku"], t["period"]) == key), None)
+    if row is None:
+        return []
+    value, span = row["usd_per_verified_task"], (row["low"], row["high"])
+    review = row.get("review_usd", 0.0)
+    whole = ranged(value, span, money)
+    if not review:
+        return [say("answer.task_cost", task=_task(REFERENCE_TASK), usd=whole)]
+    work = ranged(value - review, (span[0] - review, span[1] - review), money)
+    return [say("answer.task_parts", task=_task(REFERENCE_TASK), usd=whole, work=work, review=money(review))]
 
 
 def sure_words(c: Context) -> str:
     """How much rests on assumptions, and whether one of them overturns what binds."""
     weak, all_ = c.illustrative
-    text = f"{weak} of {all_} input numbers rest on an illustrative assumption."
-    if weak == 0:
-        text = f"none of the {all_} input numbers is illustrative."
+    text = say("answer.weak", weak=weak, all=all_) if weak else say("answer.none_weak", all=all_)
     table = c.table("headline")
     if table is None:
-        return text + ("" if weak == 0 else " No study of weak inputs was run (add --report DIR for the range).")
+        return join(" ", [text, say("answer.no_study")]) if weak else text
     flips = table[table["flips"]]
     year = str(table["year"].iloc[0])
-    if len(flips):
-        names = listing([str(t) for t in flips["title"].head(3)])
-        more = f" and {len(flips) - 3} more" if len(flips) > 3 else ""
-        return f"{text} Moved alone over its range, each of these changes which stage binds in {year}: {names}{more}."
-    return f"{text} Moved alone over its range, none of them changes which stage binds in {year}."
+    if not len(flips):
+        return join(" ", [text, say("answer.no_flip", year=year)])
+    more = say("answer.more", more=len(flips) - 3) if len(flips) > 3 else ""
+    return join(" ", [text, say("answer.flips", year=year, names=listing(list(flips["title"].head(3))), more=more)])
 
 
 def comparison_words(c: Context) -> str:
@@ -273,11 +329,12 @@ def comparison_words(c: Context) -> str:
     if table is None:
         return ""
     inside = int(((table["ours"] >= table["low"]) & (table["ours"] <= table["high"])).sum())
-    text = f"Of {len(table)} yearly totals {inside} lie inside Epoch AI's 90 % interval"
+    text = say("answer.inside", inside=inside, all=len(table))
     lead = table[table["group"] == "nvidia"]
-    if len(lead):
-        pairs = [
-            f"{plain(r.ours / 1e6, 2)} against {plain(r.theirs / 1e6, 2)} million in {r.year}" for r in records(lead)
-        ]
-        text += f"; NVIDIA {listing(pairs)}"
-    return text + "."
+    if not len(lead):
+        return text
+    pairs = [
+        say("answer.pair", ours=plain(r.ours / 1e6, 2), theirs=plain(r.theirs / 1e6, 2), year=str(r.year))
+        for r in records(lead)
+    ]
+    return join(" ", [text, say("answer.pairs", pairs=listing(pairs))])

@@ -10,48 +10,42 @@ from reports.answer_text import (
     volume_words,
     what_binds,
 )
+from reports.catalogue import say
 from reports.context import Context
 from reports.sections.changes import change_words
 from reports.sections.evidence import overturning
+from reports.spans import Words, join, pieces
 from reports.tables import records
-from reports.wording import in_sentence, listing, percent
+from reports.wording import brief, in_sentence, listing, percent
+from scenarios.break_evens import FARTHEST
+from scenarios.change_causes import Causes
 
 __all__ = ["first_page", "flip_warning"]
 
 
-def first_page(c: Context, previous: Context | None = None) -> list[AnswerLine]:
+def first_page(c: Context, previous: Context | None = None, causes: Causes | None = None) -> list[AnswerLine]:
     """Answer, limits, worth of scarcity, what could overturn it, change, track record, particulars."""
-    lines = [
-        AnswerLine("The answer.", f"{_capital(volume_words(c))}{_scope(c)}"),
-        AnswerLine("What stops more.", f"{_capital(what_binds(c))}{_next(c)}"),
-        AnswerLine(
-            "What scarcity is worth.",
-            f"{_capital(price_words(c))} These are values to the marginal user at fixed product values, not market "
-            "prices.",
-        ),
-    ]
-    if c.reference_sku is not None:
-        lines.append(AnswerLine("What it costs.", _capital(cost_words(c))))
-    lines += [
-        AnswerLine("What could overturn this.", _overturn(c)),
-        AnswerLine("Since the last edition.", change_words(c, previous)),
-        AnswerLine("Track record.", f"{comparison_words(c)} {_record(c)}".strip()),
-        AnswerLine("Particulars.", _particulars(c)),
-    ]
-    return lines
+    texts = {
+        "answer": [volume_words(c), _scope(c)],
+        "stops": [what_binds(c), _next(c), say("page.costliest") if len(c.binding) else ""],
+        "worth": [price_words(c), say("page.values")],
+        "costs": [cost_words(c)] if c.reference_sku is not None else [],
+        "overturn": _overturn(c),
+        "changes": [change_words(c, previous, causes)],
+        "record": [comparison_words(c), _record(c)],
+        "particulars": [_particulars(c)],
+    }
+    held = {name: [t for t in parts if t] for name, parts in texts.items()}
+    return [AnswerLine(say(f"first_page.{n}"), _capital(join(" ", parts))) for n, parts in held.items() if parts]
 
 
 def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    return Words(pieces(text)).capitalized()
 
 
 def _scope(c: Context) -> str:
     designers = sorted({c.designers.get(s, "") for s in c.skus_by_size} - {""})
-    if not designers:
-        return ""
-    return (
-        f" Scope: world, {len(c.skus_by_size)} products of {', '.join(designers)}; a conditional result, no forecast."
-    )
+    return say("page.scope", products=len(c.skus_by_size), designers=", ".join(designers)) if designers else ""
 
 
 def _next(c: Context) -> str:
@@ -59,26 +53,24 @@ def _next(c: Context) -> str:
     if main is None or not main["next_binding"]["resource"] or main["next_binding"]["at_capacity_change"] is None:
         return ""
     after = main["next_binding"]
-    rise, follower = percent(after["at_capacity_change"]), in_sentence(c.title(after["resource"]))
-    return f" In {main['period']}, {in_sentence(main['title'])} would give way to the {follower} at {rise} more of it."
+    names = {"limit": in_sentence(main["title"]), "after": in_sentence(c.title(after["resource"]))}
+    return say("page.next", period=main["period"], **names, rise=percent(after["at_capacity_change"]))
 
 
-def _overturn(c: Context) -> str:
+def _overturn(c: Context) -> list[str]:
     table = c.table("headline")
     found = overturning(c)
     if table is None or not found:
         weak, all_ = c.illustrative
-        if weak == 0:
-            return f"None of the {all_} inputs is illustrative, and no input has been varied."
-        return f"{weak} of {all_} inputs are illustrative; this run holds no study of them (make it with --report)."
+        return [say("page.no_study", weak=weak, all=all_) if weak else say("page.none_weak", all=all_)]
     year = str(table["year"].iloc[0])
     flips = int(table["flips"].sum())
-    head = (
-        f"{flips} weak input{'s' if flips > 1 else ''} alone can change what binds in {year}."
-        if flips
-        else f"No single weak input changes what binds in {year}, but three move the number most."
-    )
-    return f"{head} {_capital('; '.join(found))}."
+    if flips:
+        head = say("page.flips_one" if flips == 1 else "page.flips_many", flips=flips, year=year)
+    else:
+        head = join(" ", [say("page.no_flip", year=year), say("page.three")])
+    listed = [say("page.item", k=k, text=text) for k, text in enumerate(found, 1)]
+    return [head, *listed, say("page.searched", times=brief(FARTHEST))]
 
 
 def flip_warning(c: Context) -> str:
@@ -87,26 +79,31 @@ def flip_warning(c: Context) -> str:
     if table is None or not table["flips"].any():
         return ""
     names = [str(t) for t in table.loc[table["flips"], "title"].head(4)]
-    return (
-        f"The binding stage of {table['year'].iloc[0]} is not settled by the evidence: within its stated range, "
-        f"{'each of these inputs' if len(names) > 1 else 'this input'} alone changes it: {'; '.join(names)}."
-    )
+    fields = {"year": str(table["year"].iloc[0]), "names": "; ".join(names)}
+    return say("page.warning_many", **fields) if len(names) > 1 else say("page.warning_one", **fields)
 
 
 def _record(c: Context) -> str:
     """The backtest in one sentence."""
     summary = c.table("backtest_summary")
     if summary is None:
-        return "No backtest in this report."
+        return say("page.no_backtest")
     yearly = summary[(summary["level"] == "designer") & (summary["span"] == "year")].sort_values("origin")
-    parts = [f"{r.hits:.0f} of {r.scored} yearly totals inside the 90 % band from {r.origin}" for r in records(yearly)]
-    return f"Backtest: {listing(parts)}."
+    parts = [say("page.hits", hits=int(r.hits), scored=int(r.scored), origin=str(r.origin)) for r in records(yearly)]
+    return say("page.backtest", parts=listing(parts))
 
 
 def _particulars(c: Context) -> str:
     weak, all_ = c.illustrative
-    return (
-        f"{_capital(c.known_words)}; run {c.run.id}; scenario {c.run.scenario}, {c.answer['regime']}, objective "
-        f"{c.answer['objective']['kind']}, "
-        f"{c.periods[0]} to {c.periods[-1]}; {weak} of {all_} inputs illustrative."
+    return say(
+        "page.particulars",
+        known=c.known_words,
+        run=c.run.id,
+        scenario=c.run.scenario,
+        regime=c.answer["regime"],
+        objective=c.answer["objective"]["kind"],
+        first=c.periods[0],
+        last=c.periods[-1],
+        weak=weak,
+        all=all_,
     )

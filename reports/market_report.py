@@ -13,7 +13,7 @@ from reports.catalogue import english, say, spoken, using
 from reports.context import Context
 from reports.draws import add_draws, open_draws
 from reports.first_page import first_page, flip_warning
-from reports.sections.changes import changes_section, compare_section
+from reports.sections.changes import causes_of, changes_section, compare_section
 from reports.sections.costs import costs_section
 from reports.sections.evidence import accuracy_section, others_section, overturn_section
 from reports.sections.flow import engine_section, flow_section
@@ -91,6 +91,7 @@ def _made(runs: Sequence[Run], previous: Run | None, sample: Path | None) -> Rep
     contexts = [Context(r) for r in runs]
     c = contexts[0]
     before = Context(previous) if previous is not None else None
+    causes = causes_of(c, before) if before is not None else None
     made = [
         rule_section(contexts),
         limits_section(c),
@@ -106,7 +107,7 @@ def _made(runs: Sequence[Run], previous: Run | None, sample: Path | None) -> Rep
         overturn_section(c),
         others_section(c),
         compare_section(contexts) if len(contexts) > 1 else None,
-        changes_section(c, before) if before is not None else None,
+        changes_section(c, before, causes) if before is not None else None,
         accuracy_section(c),
         method_section(c),
         inputs_section(c),
@@ -116,7 +117,7 @@ def _made(runs: Sequence[Run], previous: Run | None, sample: Path | None) -> Rep
     report = Report(
         title=str(c.run.manifest["title"]),
         subtitle=say("fixed.subtitle", known=c.known_words),
-        answer=first_page(c, before),
+        answer=first_page(c, before, causes),
         warnings=[w for w in [flip_warning(c)] if w],
         lead=binding_figure(c) if len(c.binding) else None,
         sections=[s for s in made if s is not None],

@@ -19,7 +19,7 @@ BREAK_COLUMNS = ("break_at", "break_factor", "break_stage", "fall_at", "fall_fac
 #: The row of an input that was not searched.
 UNSEARCHED = (math.nan, math.nan, "", math.nan, math.nan, math.nan, math.nan)
 _STEPS = (1.15, 1.4, 2.0, FARTHEST)
-_BISECTIONS = 5
+_BISECTIONS = 7
 
 Point = tuple[str, float]
 At = Callable[[float], Point | None]

@@ -24,7 +24,7 @@ from scenarios.resolve import Resolved
 from scenarios.runs import Run
 from scenarios.study import default_outputs, prepare
 
-__all__ = ["Comparison", "compare", "shapley"]
+__all__ = ["EXACT", "Comparison", "Game", "changed_groups", "compare", "shapley", "structure_differs"]
 
 EXACT = 6
 ORDERS = 24
@@ -70,7 +70,7 @@ def compare(
     groups = changed_groups(resolved_a, resolved_b)
     structural = structure_differs(resolved_a, resolved_b)
     players = [*groups, *(["structure"] if structural else [])]
-    game = _Game(resolved_a, resolved_b, worker_a, worker_b if structural else worker_a, groups, wanted)
+    game = Game(resolved_a, resolved_b, worker_a, worker_b if structural else worker_a, groups, wanted)
     parts, exact = shapley(game, players, len(wanted))
     start, end = game(frozenset()), game(frozenset(players))
     result = Comparison(a.name, b.name, groups, {}, _bindings(worker_a, worker_b), exact)
@@ -166,7 +166,7 @@ def structure_differs(a: Resolved, b: Resolved) -> bool:
     return set(a.network.values) != set(b.network.values)
 
 
-class _Game:
+class Game:
     """Outputs of the first scenario with some groups set as in the second one; every set is solved once."""
 
     def __init__(
@@ -186,6 +186,7 @@ class _Game:
         self.known: dict[frozenset[str], Array] = {}
 
     def __call__(self, players: frozenset[str]) -> Array:
+        """Outputs with the groups of `players` as in the second scenario."""
         if players not in self.known:
             self.known[players] = self._solve(players)
         return self.known[players]

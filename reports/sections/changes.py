@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from reports.blocks import Section, Table
+from reports.catalogue import say
 from reports.context import Context
+from reports.spans import join
 from reports.wording import count, listing, money, percent, plain, stage_title
+from scenarios.change_causes import Cause, Causes, why_changed
 
-__all__ = ["change_words", "changes_section", "compare_section"]
+__all__ = ["causes_of", "change_words", "changes_section", "compare_section"]
 
 Row = tuple[str, str, str, str]
 
@@ -30,49 +33,109 @@ def headline_rows(c: Context) -> list[tuple[str, float | None, str]]:
     return rows
 
 
-def changes_section(c: Context, previous: Context) -> Section:
-    """Old value, new value and change of the headline quantities, and the inputs that differ."""
-    s = Section("changes", "What changed since the last edition")
-    s.paragraphs.append(change_words(c, previous))
+def causes_of(c: Context, previous: Context) -> Causes:
+    """The change of the yearly volumes that both runs report, split over its causes."""
+    years = [y for y in (c.this_year, c.next_year) if y and y in previous.years]
+    both = ("energised", "finished") if c.has_fleet and previous.has_fleet else ("finished",)
+    outputs = [f"{q}:*@{y}" for y in years for q in both]
+    return why_changed(previous.run, c.run, outputs) if outputs else Causes(reason="horizon")
+
+
+def changes_section(c: Context, previous: Context, causes: Causes | None = None) -> Section:
+    """Old value, new value and change of the headline quantities, their causes, and the inputs that differ."""
+    s = Section("changes")
+    causes = causes or causes_of(c, previous)
+    s.paragraphs.append(change_words(c, previous, causes))
     old = {name: (value, text) for name, value, text in headline_rows(previous)}
     rows: list[list[Any]] = []
     for name, value, text in headline_rows(c):
         before, words = old.get(name, (None, "-"))
         change = "-" if value is None or not before else f"{100 * (value / before - 1):+.1f} %"
         rows.append([name, words, text, change])
-    s.tables.append(Table.of("Headline, before and now", ["What", "Before", "Now", "#Change"], rows, short="changes"))
+    s.tables.append(Table.named("changes", rows))
+    if causes.causes:
+        s.tables.append(_cause_table(c, causes))
     changed = _changed_inputs(c, previous)
-    s.tables.append(
-        Table.of(
-            f"Inputs that differ ({len(changed)})",
-            ["Input", "#Before, mean", "#Now, mean", "Unit"],
-            changed[:200],
-            note="Means over the reported rows. The effect of each change by itself is not split in this edition.",
-            folded=len(changed) > 15,
-            short="changed_inputs",
-        )
-    )
+    s.tables.append(Table.named("changed_inputs", changed[:200], folded=len(changed) > 15, inputs=len(changed)))
     return s
 
 
-def change_words(c: Context, previous: Context | None) -> str:
-    """The change in one sentence."""
+def _cause_table(c: Context, causes: Causes) -> Table:
+    """Each cause with its kind and its part of the change of every output."""
+    outputs = list(causes.now)
+    rows: list[list[Any]] = [
+        [_name(c, cause), say(f"changes.kind_{_key(cause.kind)}"), *[_signed(cause.parts[o]) for o in outputs]]
+        for cause in causes.causes
+    ]
+    total = {o: causes.now[o] - causes.before[o] for o in outputs}
+    rows.append([say("changes.total"), "", *[_signed(total[o]) for o in outputs]])
+    heads = [f"#{_output_title(o)}" for o in outputs]
+    return Table.named("change_causes", rows, outputs=heads)
+
+
+def _output_title(output: str) -> str:
+    quantity, _, year = output.partition(":*@")
+    return f"{quantity.capitalize()} {year}"
+
+
+def _signed(value: float) -> tuple[str, float]:
+    sign = "+" if value > 0 else ""
+    return (f"{sign}{count(value)}", value)
+
+
+def _key(kind: str) -> str:
+    return kind.replace(" ", "_")
+
+
+def _name(c: Context, cause: Cause) -> str:
+    """A cause as a reader knows it: the title of the limit, product or path that it is about."""
+    if cause.kind in ("method", "scope"):
+        return say(f"changes.name_{cause.kind}")
+    section, _, name = cause.name.partition(".")
+    if not name or "(" in section:
+        return cause.name.replace("_", " ")
+    title = c.title(name)
+    return title if title != name.replace("_", " ") else cause.name
+
+
+def change_words(c: Context, previous: Context | None, causes: Causes | None = None) -> str:
+    """The change in words: old, new, and what share each of the largest causes has of it."""
     if previous is None:
-        return "No earlier edition was given to compare with (--previous RUN)."
+        return say("changes.first_edition")
     year = c.this_year
     quantity = "energised" if c.has_fleet else "finished"
     if year not in previous.years:
-        return f"The earlier run {previous.run.id} does not report {year}."
+        return say("changes.no_year", run=previous.run.id, year=year)
     now, before = c.total(quantity, year), previous.total(quantity, year)
     if now == before:
-        return f"Nothing: {quantity} accelerators of {year} are the same as in run {previous.run.id}."
-    changed = _changed_inputs(c, previous)
-    names = listing([str(r[0]) for r in changed[:3]])
-    more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
-    cause = f"; inputs that differ: {names}{more}" if changed else "; no input differs, so the method did"
+        return say("changes.nothing", quantity=quantity, year=year, run=previous.run.id)
     share = f" ({100 * (now / before - 1):+.1f} %)" if before else ""
-    volumes = f"{count(before)} in run {previous.run.id}, {count(now)} now{share}"
-    return f"{quantity.capitalize()} accelerators of {year}: {volumes}{cause}."
+    fields = {"quantity": quantity.capitalize(), "year": year, "before": count(before), "run": previous.run.id}
+    text = say("changes.volumes", **fields, now=count(now), share=share)
+    return join(" ", [text, _why(c, previous, causes or causes_of(c, previous), f"{quantity}:*@{year}")])
+
+
+def _why(c: Context, previous: Context, causes: Causes, output: str) -> str:
+    """The largest causes with their shares, or which inputs differ and why the change was not split."""
+    if not causes.causes or output not in causes.now:
+        changed = _changed_inputs(c, previous)
+        names = listing([str(r[0]) for r in changed[:3]])
+        reason = say(f"changes.not_split_{causes.reason or 'unsolved'}")
+        return say("changes.inputs_differ", reason=reason, all=len(changed), names=names or say("changes.none"))
+    total = causes.now[output] - causes.before[output]
+    parts = [
+        say(
+            "changes.part",
+            name=_name(c, cause),
+            kind=say(f"changes.kind_{_key(cause.kind)}"),
+            change=_signed(cause.parts[output])[0],
+            share=percent(cause.parts[output] / total),
+        )
+        for cause in sorted(causes.causes, key=lambda x: -abs(x.parts[output]))[:3]
+    ]
+    rest = len(causes.causes) - len(parts)
+    more = say("changes.more", more=rest) if rest else ""
+    return say("changes.parts", parts=join("; ", parts), more=more)
 
 
 def _means(c: Context) -> dict[str, float]:
@@ -98,13 +161,14 @@ def _changed_inputs(c: Context, previous: Context) -> list[list[Any]]:
 
 def compare_section(contexts: list[Context]) -> Section:
     """Several runs side by side, with the rule of each case before its results."""
-    s = Section("compare", "Scenarios side by side")
+    s = Section("compare")
     for c in contexts:
         edits = "; ".join(f"{k}: {', '.join(v)}" for k, v in (c.run.manifest.get("edits") or {}).items())
-        s.paragraphs.append(f"{c.run.manifest['title']} (run {c.run.id}): {edits or 'as in its file, no edits'}.")
-    s.paragraphs.append("Cases are conditional on their inputs; their spread is no confidence interval.")
+        rule = edits or say("changes.no_edits")
+        s.paragraphs.append(say("changes.case", title=str(c.run.manifest["title"]), run=c.run.id, edits=rule))
+    s.paragraphs.append(say("changes.conditional"))
     tables = [{name: text for name, _, text in headline_rows(c)} for c in contexts]
     names = list(dict.fromkeys(n for t in tables for n in t))
     rows = [[n, *[t.get(n, "-") for t in tables]] for n in names]
-    s.tables.append(Table.of("Headline by scenario", ["What", *[c.run.id for c in contexts]], rows, short="compare"))
+    s.tables.append(Table.named("compare", rows, runs=[c.run.id for c in contexts]))
     return s

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pandas as pd
 
 from reports.blocks import Cell, Section, Table
+from reports.catalogue import say
 from reports.context import Context
 from reports.figures import econ
 from reports.sections.limits import scope
+from reports.spans import Words, join
 from reports.tables import records
 from reports.wording import brief, count, in_sentence, listing, percent, plain, stage_title
+from scenarios.break_evens import FARTHEST
 
 __all__ = ["accuracy_section", "others_section", "overturn_section", "overturning", "record_words"]
 
@@ -35,21 +39,12 @@ def overturn_section(c: Context) -> Section | None:
     if table is None or "energised_base" not in table:
         return None
     year, base = str(table["year"].iloc[0]), float(table["energised_base"].iloc[0])
-    s = Section("overturn", "Which inputs could overturn the answer")
-    flips = table[table["flips"]]
-    stage = stage_title(str(table["stage_base"].iloc[0]))
-    s.paragraphs.append(
-        "Every input that is illustrative or rests on a single source was moved over its stated range, alone, with "
-        "everything that rests on it. "
-        f"The headline is the costliest stage of {year} ({stage}) and the accelerators energised in {year} "
-        f"({count(base)}). "
-        + (
-            f"{len(flips)} of {len(table)} inputs that matter change the costliest stage."
-            if len(flips)
-            else f"{len(table)} inputs move the number; none changes the costliest stage."
-        )
-        + " Two inputs moved together can do more than the sum of both; that is not tested here."
-    )
+    s = Section("overturn")
+    flips = int(table["flips"].sum())
+    fields = {"year": year, "stage": stage_title(str(table["stage_base"].iloc[0])), "base": count(base)}
+    verdict = say("overturn.some_flip" if flips else "overturn.none_flip", flips=flips, all=len(table))
+    s.paragraphs.append(join(" ", [say("overturn.how", **fields), verdict, say("overturn.pairs")]))
+    s.paragraphs.append(join(" ", [*overturning(c), say("page.searched", times=brief(FARTHEST))]))
     drawn = table.dropna(subset=["energised_low", "energised_high"])
     shown = pd.DataFrame(
         {
@@ -60,13 +55,14 @@ def overturn_section(c: Context) -> Section | None:
             "high_input": drawn["high_input"],
         }
     )
-    s.figures.append(econ.headline_tornado(shown, base / 1e6, f"million accelerators energised in {year}", scope(c)))
+    s.figures.append(econ.headline_tornado(shown, base / 1e6, say("overturn.axis", year=year), scope(c)))
     s.tables.append(_overturn_table(table, year))
     return s
 
 
 def overturning(c: Context, top: int = 3) -> list[str]:
-    """The inputs that could overturn the answer: break-even where one flips it, else the largest swings."""
+    """The inputs that could overturn the answer, a sentence each: its range, where another stage becomes the
+    costliest, and where a tenth of the accelerators is lost; the ends of the result where no break-even was sought."""
     table = c.table("headline")
     if table is None or "energised_base" not in table:
         return []
@@ -74,14 +70,43 @@ def overturning(c: Context, top: int = 3) -> list[str]:
 
 
 def _in_words(r: Any) -> str:
+    """One input.
+
+    A multiple above 1 is a value above the base, except where the number shown falls as the driver grows.
+    """
     unit = f" {r.input_unit}" if r.input_unit else ""
     low, high, base = (_input(v) for v in (r.low_input, r.high_input, r.base_input))
-    text = f"{in_sentence(r.title)} ({low} to {high}{unit}, base {base}, {r.kind})"
+    kind = say(f"overturn.kind_{str(r.kind).replace(' ', '_')}")
+    title = in_sentence(str(r.title))
+    head = say("overturn.input", title=title, low=low, high=high, unit=unit, base=base, kind=kind)
+    head = Words([head]).capitalized()
+    if pd.isna(getattr(r, "searched_from", math.nan)):
+        return _unsearched(r, head)
+    fall = say("overturn.no_fall")
+    if pd.notna(r.fall_at):
+        side = "above" if r.fall_at > r.base_input else "below"
+        fall = say(f"overturn.fall_{side}", at=_edge(r.fall_at, r))
+    if pd.isna(r.break_at):
+        ends = {"first": _edge(r.searched_from, r), "last": _edge(r.searched_to, r)}
+        return say("overturn.no_break", input=head, **ends, fall=fall)
+    side = "above" if r.break_at > r.base_input else "below"
+    return say(
+        f"overturn.break_{side}", input=head, at=_edge(r.break_at, r), stage=stage_title(r.break_stage), fall=fall
+    )
+
+
+def _unsearched(r: Any, head: str) -> str:
     if r.flips and pd.notna(r.flips_at):
         after = r.stage_low if r.stage_low != r.stage_base else r.stage_high
-        return f"{text}: at {plain(r.flips_at)} the costliest stage becomes {stage_title(after)}"
+        return say("overturn.flips", input=head, stage=stage_title(after), at=_edge(r.flips_at, r))
     ends = sorted((r.energised_low, r.energised_high))
-    return f"{text}: {plain(ends[0] / 1e6, 2)} to {plain(ends[1] / 1e6, 2)} million energised"
+    return say("overturn.ends", input=head, low=count(ends[0], 2), high=count(ends[1], 2))
+
+
+def _edge(value: float, r: Any) -> str:
+    """A break-even with its unit, the words in brackets after the unit left out."""
+    unit = str(r.input_unit).partition(" (")[0]
+    return join("", [_input(value), f" {unit}" if unit and unit != "fraction" else ""])
 
 
 def _input(value: float) -> str:
@@ -104,7 +129,7 @@ def _overturn_table(table: pd.DataFrame, year: str) -> Table:
                 _million(r.energised_low),
                 _million(r.energised_high),
                 _stages(r),
-                _flip(r),
+                *_breaks(r),
             ]
         )
     return Table.of(
@@ -119,11 +144,10 @@ def _overturn_table(table: pd.DataFrame, year: str) -> Table:
             "#Million energised at low",
             "#at high",
             "Costliest stage",
-            "Changes it at",
+            *say("overturn.last_columns").split(" | "),
         ],
         rows,
-        note=f"Input values: mean over {year} of the number that the input moves. "
-        "Not shown: weak inputs that move the number by less than 0.01 %.",
+        note=say("overturn.table_note", year=year, times=brief(FARTHEST)),
         folded=len(rows) > 20,
         short="weak_inputs",
     )
@@ -138,10 +162,16 @@ def _million(value: float) -> tuple[str, float | None]:
     return ("no plan", None) if pd.isna(value) else (f"{value / 1e6:.2f}", value / 1e6)
 
 
-def _flip(r: Any) -> str:
-    if not r.flips:
-        return "never"
-    return "-" if pd.isna(r.flips_at) else plain(r.flips_at)
+def _breaks(r: Any) -> list[Any]:
+    """Where another stage becomes the costliest, and where a tenth of the accelerators is lost."""
+    searched = pd.notna(r.searched_from)
+    if pd.notna(r.flips_at) or pd.notna(r.break_at):
+        at = r.flips_at if pd.notna(r.flips_at) else r.break_at
+        change: Any = (plain(at), at)
+    else:
+        change = say("overturn.nowhere" if searched else "overturn.not_within" if not r.flips else "overturn.at_an_end")
+    fall: Any = "-" if not searched else (plain(r.fall_at), r.fall_at)
+    return [change, say("overturn.nowhere") if searched and pd.isna(r.fall_at) else fall]
 
 
 def others_section(c: Context) -> Section | None:
