@@ -96,7 +96,7 @@ def test_a_full_disk_at_any_change_leaves_nothing_half(
     changes = server.changes(*words, below=calm, **how)
     wanted = contents_of(calm)
     assert wanted
-    step = 1 if faults >= 10 and changes < 40 else max(1, changes // (30 if faults >= 10 else 3))
+    step = 1 if faults >= 10 and changes < 16 else max(1, changes // (12 if faults >= 10 else 3))
     count = 0
     folder = tmp_path / "full"
     folder.mkdir()
