@@ -11,13 +11,14 @@ from reports.blocks import Cell, Section, Table
 from reports.catalogue import say
 from reports.context import Context
 from reports.figures import econ
+from reports.figures.cases import scoreboard
 from reports.sections.limits import scope
 from reports.spans import Words, join
 from reports.tables import records
 from reports.wording import brief, count, in_sentence, listing, percent, plain, stage_title
 from scenarios.break_evens import FARTHEST
 
-__all__ = ["accuracy_section", "others_section", "overturn_section", "overturning", "record_words"]
+__all__ = ["accuracy_section", "break_even", "others_section", "overturn_section", "overturning", "record_words"]
 
 BAND = 0.9
 
@@ -80,27 +81,31 @@ def _in_words(r: Any) -> str:
     title = in_sentence(str(r.title))
     head = say("overturn.input", title=title, low=low, high=high, unit=unit, base=base, kind=kind)
     head = Words([head]).capitalized()
+    at, stage = break_even(r)
     if pd.isna(getattr(r, "searched_from", math.nan)):
-        return _unsearched(r, head)
+        if at is not None:
+            return say("overturn.flips", input=head, stage=stage_title(stage), at=_edge(at, r))
+        ends = sorted((r.energised_low, r.energised_high))
+        return say("overturn.ends", input=head, low=count(ends[0], 2), high=count(ends[1], 2))
     fall = say("overturn.no_fall")
     if pd.notna(r.fall_at):
-        side = "above" if r.fall_at > r.base_input else "below"
-        fall = say(f"overturn.fall_{side}", at=_edge(r.fall_at, r))
-    if pd.isna(r.break_at):
-        ends = {"first": _edge(r.searched_from, r), "last": _edge(r.searched_to, r)}
-        return say("overturn.no_break", input=head, **ends, fall=fall)
-    side = "above" if r.break_at > r.base_input else "below"
-    return say(
-        f"overturn.break_{side}", input=head, at=_edge(r.break_at, r), stage=stage_title(r.break_stage), fall=fall
-    )
+        fall = say(f"overturn.fall_{_side(r.fall_at, r)}", at=_edge(r.fall_at, r))
+    if at is None:
+        return say(
+            "overturn.no_break", input=head, first=_edge(r.searched_from, r), last=_edge(r.searched_to, r), fall=fall
+        )
+    return say(f"overturn.break_{_side(at, r)}", input=head, at=_edge(at, r), stage=stage_title(stage), fall=fall)
 
 
-def _unsearched(r: Any, head: str) -> str:
+def break_even(r: Any) -> tuple[float | None, str]:
+    """The value at which another stage becomes the costliest, and that stage: within the range, else beyond it."""
     if r.flips and pd.notna(r.flips_at):
-        after = r.stage_low if r.stage_low != r.stage_base else r.stage_high
-        return say("overturn.flips", input=head, stage=stage_title(after), at=_edge(r.flips_at, r))
-    ends = sorted((r.energised_low, r.energised_high))
-    return say("overturn.ends", input=head, low=count(ends[0], 2), high=count(ends[1], 2))
+        return r.flips_at, r.stage_low if r.stage_low != r.stage_base else r.stage_high
+    return (None, "") if pd.isna(r.break_at) else (r.break_at, r.break_stage)
+
+
+def _side(value: float, r: Any) -> str:
+    return "above" if value > r.base_input else "below"
 
 
 def _edge(value: float, r: Any) -> str:
@@ -165,11 +170,9 @@ def _million(value: float) -> tuple[str, float | None]:
 def _breaks(r: Any) -> list[Any]:
     """Where another stage becomes the costliest, and where a tenth of the accelerators is lost."""
     searched = pd.notna(r.searched_from)
-    if pd.notna(r.flips_at) or pd.notna(r.break_at):
-        at = r.flips_at if pd.notna(r.flips_at) else r.break_at
-        change: Any = (plain(at), at)
-    else:
-        change = say("overturn.nowhere" if searched else "overturn.not_within" if not r.flips else "overturn.at_an_end")
+    at, _ = break_even(r)
+    nowhere = say("overturn.nowhere" if searched else "overturn.not_within" if not r.flips else "overturn.at_an_end")
+    change: Any = nowhere if at is None else (plain(at), at)
     fall: Any = "-" if not searched else (plain(r.fall_at), r.fall_at)
     return [change, say("overturn.nowhere") if searched and pd.isna(r.fall_at) else fall]
 
@@ -277,6 +280,8 @@ def accuracy_section(c: Context) -> Section:
         names = "; ".join(f"{r.check} {r.subject} {r.period}".strip() for r in records(bad.head(5)))
         s.warnings.append(f"Failed checks: {names}.")
     s.paragraphs.append(record_words(c))
+    if (scores := c.table("backtest")) is not None:
+        s.figures.append(scoreboard(scores[scores["level"] == "designer"], scope(c)))
     s.tables += _backtest(c)
     table = c.table("accuracy")
     if table is not None:
