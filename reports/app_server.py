@@ -55,7 +55,8 @@ def _serve(port: int, token: str, shown: dict[str, str]) -> None:
 
     app_link.SERVED.update(shown)
     page = str(Path(__file__).with_name("app.py"))
-    inner = marimo.create_asgi_app(quiet=True, include_code=False).with_app(path="", root=page).build()
+    head = (Path(__file__).parent / "templates" / "app_head.html").read_text(encoding="utf-8")
+    inner = marimo.create_asgi_app(quiet=True, include_code=False, html_head=head).with_app(path="", root=page).build()
     guard = Guard(inner, port, token)
     uvicorn.run(
         guard,

@@ -144,9 +144,14 @@ def sliders(mo: Any, controls: Mapping[str, Control], started: Mapping[str, floa
 def spoken(elements: Mapping[str, Any], controls: Mapping[str, Control]) -> None:
     """Plain text as the name of each slider: its typed number is spoken with the label, mark-up and all, otherwise."""
     for key, control in controls.items():
-        name = escape(json.dumps(escape(control.label, quote=False)), quote=True)
-        before, _, rest = elements[key].text.partition("data-label='")
-        elements[key]._text = f"{before}data-label='{name}'{rest.partition(chr(39))[2]}"
+        _named(elements[key], control.label)
+
+
+def _named(element: Any, label: str) -> Any:
+    name = escape(json.dumps(escape(label, quote=False)), quote=True)
+    before, _, rest = element.text.partition("data-label='")
+    element._text = f"{before}data-label='{name}'{rest.partition(chr(39))[2]}"
+    return element
 
 
 def resets(mo: Any, controls: Mapping[str, Control], held: Held, set_started: Setter) -> dict[str, Any]:
@@ -155,8 +160,9 @@ def resets(mo: Any, controls: Mapping[str, Control], held: Held, set_started: Se
     def back(key: str, base: float) -> Callable[[Any], None]:
         return lambda _: set_started({**held.now(), key: base})
 
-    # the name is read aloud with the label, the sign alone is seen
-    sign = '<span class="w2t-hidden">Reset {title}</span><span aria-hidden="true">↺</span>'
+    # the name is read aloud, the sign alone is seen; a style of the page does not reach into a button
+    hidden = "position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap"
+    sign = f'<span style="{hidden}">Reset {{title}}</span><span aria-hidden="true">↺</span>'
     return {
         key: mo.ui.button(label=sign.format(title=escape(c.title)), on_change=back(key, c.base))
         for key, c in controls.items()
@@ -213,9 +219,10 @@ def question_boxes(mo: Any, preview: Preview, control: Control, measure: Measure
         f", {control.natural_unit}" if control.natural_unit else f", {control.unit}" if control.kind == "value" else ""
     )
     known = float(f"{measure.value(preview.base):.6g}")
+    name = f"{control.title}{unit}"
     return (
-        mo.ui.number(start=0, value=float(f"{control.natural:.6g}"), label=f"{control.title}{unit}"),
-        mo.ui.number(start=0, value=known, label="Target"),
+        _named(mo.ui.number(start=0, value=float(f"{control.natural:.6g}"), label=name), name),
+        _named(mo.ui.number(start=0, value=known, label="Target"), "Target"),
     )
 
 
