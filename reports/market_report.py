@@ -21,6 +21,7 @@ from reports.sections.inputs import inputs_section, method_section, repeat_secti
 from reports.sections.limits import binding_figure, limits_section, prices_section
 from reports.sections.making import making_section
 from reports.sections.market import market_section
+from reports.sections.studies import studies_section
 from reports.sections.supply import power_section, supply_section
 from reports.sections.training import training_section
 from reports.spans import Number, pieces
@@ -63,6 +64,7 @@ def make_report(
     previous: Run | None = None,
     sample: Path | None = None,
     choices: Choices | None = None,
+    studies: Sequence[Path] = (),
 ) -> Report:
     """The report of the first run; further runs are set beside it.
 
@@ -70,7 +72,8 @@ def make_report(
         runs: finished runs, the subject first.
         previous: an earlier run, for what changed.
         sample: folder of a stored sample of the same scenario, for bands over time.
-        choices: sections, title, logo, notes and language of an edition.
+        choices: sections, title, logo, notes, language and studies of an edition.
+        studies: folders of stored studies, see `reports.sections.studies`.
 
     Raises:
         PlaceholderError: when an input of a run is a placeholder.
@@ -78,7 +81,7 @@ def make_report(
         ScenarioError: when a chosen section is not in this report.
     """
     with using(choices.catalogue if choices is not None else english()):
-        report = _made(runs, previous, sample)
+        report = _made(runs, previous, sample, [*studies, *(choices.studies if choices is not None else ())])
         if choices is not None:
             from reports.choices import apply_choices
 
@@ -86,7 +89,7 @@ def make_report(
     return report
 
 
-def _made(runs: Sequence[Run], previous: Run | None, sample: Path | None) -> Report:
+def _made(runs: Sequence[Run], previous: Run | None, sample: Path | None, studies: Sequence[Path]) -> Report:
     """All sections that the runs can fill, in the language in use."""
     contexts = [Context(r) for r in runs]
     c = contexts[0]
@@ -105,6 +108,7 @@ def _made(runs: Sequence[Run], previous: Run | None, sample: Path | None) -> Rep
         training_section(c),
         making_section(c),
         overturn_section(c),
+        studies_section(c, studies),
         others_section(c),
         compare_section(contexts) if len(contexts) > 1 else None,
         changes_section(c, before, causes) if before is not None else None,
@@ -181,5 +185,5 @@ def write_report(
     with whole_text(path) as page:
         page.write(render_html(report))
     for figure in report.figures:
-        figure.save(folder / f"{report.run_id}-figures")
+        figure.save(folder / f"{report.run_id}-figures", source=report.source_line)
     return path

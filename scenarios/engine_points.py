@@ -10,12 +10,14 @@ from supply.paths import data_file
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CALIBRATED", "measured_front", "operator_points"]
+__all__ = ["CALIBRATED", "measured_front", "measured_roof", "operator_points"]
 
 _SETUP = ["hardware", "n_accelerators", "weight_format", "framework", "isl", "osl", "tp"]
 _ROWS = ("inference_inferencex.csv", "inference_trtllm.csv", "inference_serving_misc.csv")
 #: Products of the scenarios by their name in the calibration data.
 CALIBRATED = {"h100": "H100", "h200": "H200", "b200": "B200", "mi300x": "MI300X"}
+#: Accelerators that differ in their links only.
+_SAME_RATES = {"H100": ("H100", "H800")}
 #: Fewest measured loads that make a front.
 FEWEST = 3
 
@@ -27,7 +29,8 @@ def operator_points(
 
     Columns phase, operator, flops, bytes, intensity_flop_per_byte, seconds, time_share (of its phase),
     attained_flop_per_s, peak_flop_per_s (dense, of the format that the operator computes in), bandwidth_bytes_per_s,
-    limited_by, format, model, hardware.
+    limited_by, format, model, hardware, and the best rates that kernels were measured at on it (of `measured_roof`):
+    measured_flop_per_s, measured_bytes_per_s, missing where there is no measurement.
 
     Raises:
         EngineError: unknown model or accelerator, or an impossible layout.
@@ -56,7 +59,26 @@ def operator_points(
             rows.append((*head, *rate, request.model, request.hardware_name))
     columns = ["phase", "operator", "flops", "bytes", "intensity_flop_per_byte", "seconds", "time_share"]
     columns += ["attained_flop_per_s", "peak_flop_per_s", "bandwidth_bytes_per_s", "limited_by", "format"]
-    return pd.DataFrame(rows, columns=[*columns, "model", "hardware"])
+    best, stream = measured_roof(hardware)
+    table = pd.DataFrame(rows, columns=[*columns, "model", "hardware"])
+    return table.assign(measured_flop_per_s=best, measured_bytes_per_s=stream)
+
+
+def measured_roof(hardware: str) -> tuple[float, float]:
+    """Best measured rates of kernels on an accelerator: FLOP/s in BF16 or FP16, and bytes/s of its memory.
+
+    The H800 counts as an H100, whose arithmetic and memory it has. Missing (NaN) where nothing was measured.
+
+    >>> [f"{x:.3g}" for x in measured_roof("H100")], measured_roof("B200")[1]
+    (['6.6e+14', '3e+12'], nan)
+    """
+    import pandas as pd
+
+    table = pd.read_csv(data_file("calibration", "kernels.csv"), low_memory=False)
+    mine = table[table["hardware"].isin(_SAME_RATES.get(hardware, (hardware,)))]
+    half = mine["dtype"].astype(str).str.match("bf16|fp16|bfloat16")
+    flops = mine.loc[(mine["metric"] == "tflops") & half, "value"].max() * 1e12
+    return float(flops), float(mine.loc[mine["metric"] == "memory_bandwidth", "value"].max() * 1e9)
 
 
 def measured_front(

@@ -34,6 +34,8 @@ __all__ = ["accuracy", "always", "current", "facts_of", "front", "studies", "wat
 #: Users in flight per replica at which the front is worked out.
 FRONT_USERS = (1, 4, 16, 64, 256, 1024)
 FRONT_SKUS = 4
+#: Models under the roofline, with the tensor parallelism that their weights need.
+_ROOFLINE = {"Llama-3.1-70B": 4, "gpt-oss-120b": 2, "DeepSeek-V3": 8}
 Progress = Callable[[str], None]
 
 
@@ -106,12 +108,13 @@ def facts_of(tables: dict[str, pd.DataFrame]) -> list[str]:
 
 
 def _engine(model: CostModel, rents: Any, year: str) -> dict[str, pd.DataFrame]:
-    """Roofline of the reference model, and measured points priced at the hours of the year."""
+    """Roofline of the reference models, and measured points priced at the hours of the year."""
     from scenarios.engine_points import CALIBRATED, measured_front, operator_points
 
     priced = {sku for sku, _, period, _ in model.rows if period.startswith(year)}
     rows = {name: _row_of(model, sku, year) for sku, name in CALIBRATED.items() if sku in priced}
-    tables = {"roofline": operator_points("Llama-3.1-70B", "H100", tp=4)}
+    operators = [operator_points(name, "H100", tp=tp) for name, tp in _ROOFLINE.items()]
+    tables = {"roofline": pd.concat(operators, ignore_index=True)}
     points = measured_front("Llama-3.1-70B", {n: float(model.owner[k] + rents[k]) for n, k in rows.items()})
     return tables | ({"front_measured": points} if len(points) else {})
 

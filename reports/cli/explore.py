@@ -6,11 +6,14 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reports.cli.exits import print_json
 from reports.cli.run import parse_sets
 from supply.files import whole_text
+
+if TYPE_CHECKING:
+    from scenarios.resolve import Resolved
 
 __all__ = ["compare_all_verb", "discover_verb", "map_verb", "parse_recover", "parse_span", "resilience_verb"]
 
@@ -140,19 +143,36 @@ def map_verb(
 
 
 def _map_figures(found: dict[str, Any], scenario: str, sets: Sequence[tuple[str, Any]], out: Path) -> None:
-    """A drawing of every output on the map: SVG, PNG and what is drawn."""
+    """A drawing of every output on the map, and of the output against the first input: SVG, PNG and what is drawn."""
     from dataclasses import replace
 
+    from reports.figures.cases import headline_curve, row_of
     from reports.figures.yield_power_map import binding_map
     from scenarios.load import load_scenario
     from scenarios.resolve import resolve
 
-    network = resolve(load_scenario(scenario, sets)).network
-    titles = {r: row.title or r for r, row in network.resources.items()}
-    stages = {r: row.stage for r, row in network.resources.items()}
+    resolved = resolve(load_scenario(scenario, sets))
+    titles = {r: row.title or r for r, row in resolved.network.resources.items()}
+    stages = {r: row.stage for r, row in resolved.network.resources.items()}
+    ranges = {n: span for n in (found["x"], found["y"]) if (span := _stated_range(resolved, n)) is not None}
+    scope = f"scenario {scenario}"
     for k, name in enumerate(found["outputs"], start=1):
-        card = binding_map(found, name, titles, name, f"scenario {scenario}", stages)
+        card = binding_map(found, name, titles, name, scope, stages, ranges)
         replace(card, id=f"map-{k}").save(out)
+        curve, at = row_of(found, name)
+        axis = f"{found['x']}, multiple of base"
+        card = headline_curve(curve, (axis, name), f"{found['y']} at {at:g} of base; {scope}", titles, base=1.0)
+        replace(card, id=f"curve-{k}").save(out)
+
+
+def _stated_range(resolved: Resolved, name: str) -> tuple[float, float] | None:
+    """Least and greatest multiple of base in the stated range of an input (of a group: of all its numbers together)."""
+    from scenarios.nodes import outer_range
+
+    nodes = [resolved.nodes[p] for p in resolved.matching(name)]
+    base = sum(float(n.value.sum()) for n in nodes)
+    low, high = (sum(float(outer_range(n)[k].sum()) for n in nodes) for k in (0, 1))
+    return (low / base, high / base) if base > 0 and high > low else None
 
 
 def _long(found: dict[str, Any]) -> str:

@@ -13,6 +13,7 @@ from reports.figures.style import (
     STAGE_COLOURS,
     FigureCard,
     drawing,
+    few_words,
     period_ticks,
     scale_of,
     svg_text,
@@ -21,7 +22,7 @@ from reports.figures.style import (
 from reports.tables import records
 from reports.wording import count, plain
 
-__all__ = ["headline_curve", "scenario_panels", "scoreboard"]
+__all__ = ["headline_curve", "row_of", "scenario_panels", "scoreboard"]
 
 WIDTH = 9.2
 OURS = STAGE_COLOURS["server"]
@@ -30,10 +31,10 @@ NOTHING = "nothing"
 
 def headline_curve(
     curve: pd.DataFrame,
-    base: tuple[float, float],
     names: tuple[str, str],
     subtitle: str,
     titles: Mapping[str, str] | None = None,
+    base: float | None = None,
     target: float | None = None,
     evidence: Sequence[float] = (),
 ) -> FigureCard:
@@ -41,10 +42,10 @@ def headline_curve(
 
     Args:
         curve: columns input, output, binding (limit with the most scarcity value, empty for none), in order of input.
-        base: input and output of the base case.
         names: titles of the input and the output, with their units.
         subtitle: scope.
         titles: names of the limits.
+        base: the input of the base case, marked on the curve.
         target: level of the output whose crossings are marked, all of them.
         evidence: sourced values of the input, drawn as ticks at the foot.
 
@@ -59,7 +60,9 @@ def headline_curve(
     with drawing(WIDTH, 3.5) as (figure, axes):
         axes.plot(t["input"], t["output"] / scale, "o-", color=OURS, markersize=4, linewidth=1.6)
         _regions(axes, t, titles or {})
-        axes.plot(base[0], base[1] / scale, "D", color=INK, markersize=7, markeredgecolor="white", zorder=4)
+        if base is not None:
+            spot = float(np.interp(base, t["input"], t["output"])) / scale
+            axes.plot(base, spot, "D", color=INK, markersize=7, markeredgecolor="white", zorder=4)
         if target is not None:
             axes.axhline(target / scale, color="#555555", linewidth=0.9, linestyle="--")
         for x in crossings:
@@ -74,17 +77,31 @@ def headline_curve(
         axes.grid(axis="y", color="#e6e6e6", linewidth=0.6)
         svg = svg_text(figure)
     headline = _curve_headline(t, target, crossings, names[1])
+    diamond = "" if base is None else "diamond: base; "
     ticks = "; ticks at the foot: sourced values of the input" if len(evidence) else ""
     marks = f"; dashed: {count(float(target), 3)}, crosses: where it is reached" if target is not None else ""
     return FigureCard(
         "headline_curve",
         headline,
-        f"{names[1]} against {names[0]}; dots: solved points; diamond: base; shaded: which limit has the most scarcity "
+        f"{names[1]} against {names[0]}; dots: solved points; {diamond}grounds: which limit has the most scarcity "
         f"value{marks}{ticks}; {subtitle}",
         f"Curve of one output against one input. {headline}.",
         svg,
         t,
     )
+
+
+def row_of(found: Mapping[str, Any], output: str) -> tuple[pd.DataFrame, float]:
+    """The row of a map nearest to the base of its second input (columns input, output, binding), and that multiple.
+
+    >>> cells = {"outputs": {"o": [[3, 4], [5, 6]]}, "binding": [["a", ""], ["", ""]]}
+    >>> m = {"x_scale": [0.5, 1], "y_scale": [1, 2], **cells}
+    >>> row_of(m, "o")[0].values.tolist()
+    [[0.5, 3, 'a'], [1.0, 4, '']]
+    """
+    row = int(np.argmin(np.abs(np.asarray(found["y_scale"]) - 1.0)))
+    columns = {"input": found["x_scale"], "output": found["outputs"][output][row], "binding": found["binding"][row]}
+    return pd.DataFrame(columns), float(found["y_scale"][row])
 
 
 def _crossings(t: pd.DataFrame, target: float | None) -> list[float]:
@@ -188,7 +205,7 @@ def _case_headline(wide: pd.DataFrame, base: str, cases: Sequence[str], titles: 
         return "Nothing to compare"
     worst = max(cases, key=lambda s: abs(float(sums[s] - sums[base])))
     change = 100 * float(sums[worst] / sums[base] - 1)
-    name = " ".join(str(titles[worst]).split()[:5])
+    name = few_words(str(titles[worst]), 4)
     return f"{name}: {change:+.1f} % against base" if abs(change) >= 0.05 else "No case differs from base"
 
 

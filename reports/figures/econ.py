@@ -6,7 +6,17 @@ from typing import Any
 
 import pandas as pd
 
-from reports.figures.style import INK, STAGE_COLOURS, FigureCard, colour_of, drawing, filled, svg_text, wrapped
+from reports.figures.style import (
+    INK,
+    STAGE_COLOURS,
+    FigureCard,
+    colour_of,
+    drawing,
+    few_words,
+    filled,
+    svg_text,
+    wrapped,
+)
 from reports.tables import records
 from reports.wording import brief, plain
 
@@ -36,14 +46,17 @@ def cost_waterfall(parts: pd.DataFrame, total_name: str, subtitle: str) -> Figur
             _bar(axes, row, left, float(value), RISE if scarce else PLAIN, total, hatch="////" if scarce else "")
             left += float(value)
         _bar(axes, len(parts), 0.0, total, "#666666", total, bold=True)
-        axes.set_yticks(range(len(parts) + 1), [*parts["part"], total_name], fontsize=8.5)
+        names = [wrapped(n, 38) for n in (*parts["part"], total_name)]
+        axes.set_yticks(range(len(parts) + 1), names, fontsize=8, linespacing=1.0)
         axes.invert_yaxis()
         axes.set_xlim(0, total * 1.12)
         axes.tick_params(axis="y", length=0)
         axes.grid(axis="x", color="#e6e6e6", linewidth=0.6)
         axes.set_xlabel("USD per sold GPU-hour")
         svg = svg_text(figure)
-    headline = f"{largest['part']}: {100 * largest['value'] / total:.0f} % of {plain(total)} USD an hour"
+    headline = (
+        f"{few_words(str(largest['part']), 2)}: {100 * largest['value'] / total:.0f} % of {plain(total)} USD an hour"
+    )
     return FigureCard(
         "cost_waterfall",
         headline,
@@ -75,10 +88,16 @@ def cost_front(points: pd.DataFrame, subtitle: str, titles: dict[str, str] | Non
         for panel, model in zip(panels[0], models, strict=True):
             for k, sku in enumerate(skus):
                 line = points[(points["model"] == model) & (points["sku"] == sku)]
-                _front_line(panel, line.sort_values("tokens_per_s_per_user"), names.get(sku, sku), colour_of(sku), k)
+                _front_line(
+                    panel,
+                    line.sort_values("tokens_per_s_per_user"),
+                    wrapped(names.get(sku, sku), 24),
+                    colour_of(sku),
+                    k,
+                )
             panel.set_xscale("log")
             panel.set_yscale("log")
-            panel.set_title(names.get(model, model), fontweight="bold")
+            panel.set_title(wrapped(names.get(model, model), 84 // len(models)), fontweight="bold")
             panel.set_xlabel("output tokens/s one user sees")
             panel.grid(color="#ececec", linewidth=0.6)
             panel.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
@@ -92,7 +111,9 @@ def cost_front(points: pd.DataFrame, subtitle: str, titles: dict[str, str] | Non
     first = points[points["model"] == models[0]] if models else points
     fastest = first.sort_values("tokens_per_s_per_user")["usd_per_mtoken"].iloc[-1]
     ratio = fastest / first["usd_per_mtoken"].min()
-    headline = f"{names.get(models[0], models[0])}: the fastest point costs {ratio:.0f} times the cheapest"
+    headline = (
+        f"{few_words(names.get(models[0], models[0]), 1)}: the fastest point costs {ratio:.0f} times the cheapest"
+    )
     return FigureCard(
         "cost_front",
         headline,
@@ -120,7 +141,7 @@ def headline_tornado(table: pd.DataFrame, base: float, unit: str, subtitle: str,
         for row, r in enumerate(records(t)):
             _tornado_row(axes, row, r, base)
         axes.axvline(base, color="#333333", linewidth=0.9)
-        axes.set_yticks(range(len(t)), [wrapped(x, 44) for x in t["title"]], fontsize=8)
+        axes.set_yticks(range(len(t)), [wrapped(x, 41) for x in t["title"]], fontsize=8)
         axes.invert_yaxis()
         axes.margins(x=0.14)
         axes.tick_params(axis="y", length=0)
@@ -145,7 +166,7 @@ def _tornado_headline(t: pd.DataFrame, base: float) -> str:
         return "No input has a stated range"
     first = t.iloc[0]
     low, high = sorted((first["at_low"], first["at_high"]))
-    name = " ".join(str(first["title"]).partition(":")[0].split()[:6])
+    name = few_words(str(first["title"]).partition(":")[0], 6)
     return f"{name}: {plain(low, 2)} to {plain(high, 2)} million"
 
 
@@ -174,21 +195,19 @@ def others_compared(table: pd.DataFrame, subtitle: str) -> FigureCard:
             axes.plot([r.low / 1e6, r.high / 1e6], [row, row], color="#8c8c8c", linewidth=4, solid_capstyle="butt")
             axes.plot(r.theirs / 1e6, row, marker="|", color=INK, markersize=11, markeredgewidth=1.6)
             axes.plot(max(r.ours, 0) / 1e6, row, marker="D", color=STAGE_COLOURS["power"], markersize=6, clip_on=False)
-        axes.set_yticks(range(len(t)), [f"{r.label} {r.year}" for r in records(t)], fontsize=8.5)
+        axes.set_yticks(range(len(t)), [f"{wrapped(r.label, 30, 1)} {r.year}" for r in records(t)], fontsize=8.5)
         axes.invert_yaxis()
         axes.set_xlim(left=0)
         axes.tick_params(axis="y", length=0)
         axes.grid(axis="x", color="#e6e6e6", linewidth=0.6)
-        axes.set_xlabel(
-            "million accelerators finished a year (diamond: this run; tick and bar: Epoch AI, 90 % interval)"
-        )
+        axes.set_xlabel("million accelerators finished a year")
         svg = svg_text(figure)
     inside = int(((t["ours"] >= t["low"]) & (t["ours"] <= t["high"])).sum())
     headline = f"{inside} of {len(t)} yearly totals lie inside the outside interval"
     return FigureCard(
         "others",
         headline,
-        f"Outcomes, never inputs; {subtitle}",
+        f"Diamond: this run; tick and bar: Epoch AI's estimate and 90 % interval, never an input; {subtitle}",
         f"Dots and intervals by designer and year. {headline}.",
         svg,
         t,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from reports.figures.style import INK, STAGE_COLOURS, FigureCard, colour_of, drawing, filled, svg_text
+from reports.figures.style import INK, STAGE_COLOURS, FigureCard, colour_of, drawing, filled, svg_text, wrapped
 from reports.tables import records
 from reports.wording import percent, plain
 
@@ -48,7 +48,7 @@ def unit_cost_waterfalls(parts: pd.DataFrame, published: dict[str, float], names
             panel.set_visible(False)
         for panel, sku in zip(panels, skus, strict=False):
             _waterfall(panel, parts[parts["sku"] == sku], published.get(sku), float(most))
-            panel.set_title(names.get(sku, sku), fontweight="bold")
+            panel.set_title(wrapped(names.get(sku, sku), 44), fontweight="bold")
         for panel in grid[-1]:
             panel.set_xlabel("USD per good package")
         svg = svg_text(f)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from reports.figures.style import STAGE_COLOURS, STAGE_TITLES, FigureCard, drawing, svg_text
+from reports.figures.style import STAGE_COLOURS, STAGE_TITLES, FigureCard, drawing, svg_text, wrapped
 from reports.tables import records
 from reports.wording import count
 
@@ -19,6 +19,8 @@ TOLERANCE = 1e-6
 #: Branches under this share of the widest stage are drawn without a label.
 SMALL = 0.02
 GAP, BAR = 0.16, 0.07
+#: Regions that have a branch of their own.
+REGIONS = 5
 OUTSIDE = ("start", "loss", "stock")
 TITLES = STAGE_TITLES | {"start": "Started", "energised": "Energised", "sold": "Sold"}
 GREY, LOST = "#8c8c8c", "#bb5566"
@@ -128,9 +130,10 @@ def _headline(flows: pd.DataFrame) -> str:
 
 
 def _merged(flows: pd.DataFrame) -> pd.DataFrame:
-    """Regions below the smallest share of the widest stage in one branch."""
+    """Regions below the smallest share of the widest stage, and those after the largest few, in one branch."""
     regions = flows["target"].str.startswith("energised:")
-    small = regions & (flows["accelerators"] < SMALL * flows["accelerators"].max())
+    rank = flows["accelerators"].where(regions).rank(ascending=False, method="first")
+    small = regions & ((flows["accelerators"] < SMALL * flows["accelerators"].max()) | (rank > REGIONS))
     shown = flows.assign(target=flows["target"].where(~small, "energised:other"))
     summed: pd.DataFrame = shown.groupby(["source", "target", "kind"], as_index=False, sort=False).agg(
         accelerators=("accelerators", "sum")
@@ -211,7 +214,7 @@ def _bar(axes: Any, node: _Node, names: dict[str, str], columns: int) -> None:
     colour = STAGE_COLOURS.get(node.name, "#444444")
     axes.add_patch(Rectangle((node.column, node.top), BAR, node.size, facecolor=colour, edgecolor="none"))
     name = names.get(node.name, node.name.rpartition(":")[2].replace("_", " ").capitalize())
-    text = f"{name}\n{count(node.size, 2)}"
+    text = f"{wrapped(name, 22, 1)}\n{count(node.size, 2)}"
     if node.column == columns - 1 and ":" in node.name:
         axes.text(node.column + BAR + 0.03, node.top + node.size / 2, text, va="center", fontsize=8)
         return

@@ -31,6 +31,7 @@ __all__ = [
     "dark_colour",
     "darkened",
     "drawing",
+    "few_words",
     "fill_of",
     "filled",
     "fills",
@@ -209,6 +210,16 @@ def wrapped(text: str, width: int, lines: int = 2) -> str:
     return "\n".join(line if len(line) <= width else f"{line[: width - 1]}…" for line in found)
 
 
+def few_words(text: str, most: int) -> str:
+    """The first words of a name, for a headline that has ten.
+
+    >>> few_words("Energised AI power in the United States", 4), few_words("TSMC CoWoS wafers", 4)
+    ('Energised AI power in…', 'TSMC CoWoS wafers')
+    """
+    words = text.split()
+    return text if len(words) <= most else f"{' '.join(words[:most])}…"
+
+
 @contextmanager
 def drawing(width_in: float, height_in: float, **subplots: Any) -> Iterator[tuple[Any, Any]]:
     """A matplotlib figure and its axes in the house style, closed at the end."""
@@ -263,7 +274,7 @@ def grid_axes(axes: Any, periods: list[str], names: list[str]) -> None:
     axes.set_xlim(0, len(periods))
     axes.set_ylim(len(names), 0)
     period_ticks(axes, periods, offset=0.5)
-    axes.set_yticks([i + 0.5 for i in range(len(names))], [wrapped(n, 38) for n in names], fontsize=8.5)
+    axes.set_yticks([i + 0.5 for i in range(len(names))], [wrapped(n, 38) for n in names], fontsize=8, linespacing=1.0)
     axes.tick_params(length=0)
     for side in ("left", "bottom"):
         axes.spines[side].set_visible(False)

@@ -14,6 +14,7 @@ from reports.figures.style import (
     FigureCard,
     colour_of,
     drawing,
+    few_words,
     filled,
     fills,
     grid_axes,
@@ -223,14 +224,14 @@ def bottleneck_prices(table: pd.DataFrame, periods: list[str], subtitle: str, to
                 continue
             mine = table[table["resource"] == kept[index]].set_index("period")["usd_per_gpu_hour"].reindex(periods)
             panel.bar(range(len(periods)), mine.fillna(0.0), width=0.86, **filled((colour_of(stage[kept[index]]), "")))
-            panel.set_title(wrapped(titles[kept[index]], 42), fontsize=8.5)
+            panel.set_title(wrapped(titles[kept[index]], 126 // columns), fontsize=8.5)
             panel.grid(axis="y", color="#e6e6e6", linewidth=0.6)
             panel.set_xlim(-0.7, len(periods) - 0.3)
             period_ticks(panel, periods, every=4 if len(periods) > 8 else 1)
         for line in panels:
             line[0].set_ylabel("USD per GPU-hour", fontsize=8)
         svg = svg_text(figure)
-    headline = f"{titles[kept[0]]} carries the highest price" if kept else "No limit has a price"
+    headline = f"{few_words(titles[kept[0]], 6)} carries the highest price" if kept else "No limit has a price"
     return FigureCard(
         "bottleneck_prices",
         headline,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from reports.figures.style import INK, FigureCard, colour_of, drawing, on, scale_of, svg_text, wrapped
+from reports.figures.style import INK, FigureCard, colour_of, drawing, few_words, on, scale_of, svg_text, wrapped
 from reports.wording import percent, plain
 
 __all__ = ["binding_map"]
@@ -159,5 +159,5 @@ def _headline(names: Sequence[Sequence[str]], titles: Mapping[str, str]) -> str:
     order = sorted(set(flat), key=lambda n: (-flat.count(n), n))
     words = [titles.get(n, n.replace("_", " ")) for n in order]
     if len(order) == 1:
-        return f"{words[0]} over the whole map" if order[0] != NOTHING else "Nothing binds on the map"
-    return f"{words[0]} in {flat.count(order[0])} of {len(flat)} cells"
+        return f"{few_words(words[0], 5)} over the whole map" if order[0] != NOTHING else "Nothing binds on the map"
+    return f"{few_words(words[0], 4)} in {flat.count(order[0])} of {len(flat)} cells"

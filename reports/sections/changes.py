@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import pandas as pd
+
 from reports.blocks import Section, Table
 from reports.catalogue import say
 from reports.context import Context
+from reports.figures.cases import scenario_panels
+from reports.figures.style import FigureCard
+from reports.sections.limits import scope
 from reports.spans import join
 from reports.wording import count, listing, money, percent, plain, stage_title
 from scenarios.change_causes import Cause, Causes, why_changed
@@ -167,8 +172,23 @@ def compare_section(contexts: list[Context]) -> Section:
         rule = edits or say("changes.no_edits")
         s.paragraphs.append(say("changes.case", title=str(c.run.manifest["title"]), run=c.run.id, edits=rule))
     s.paragraphs.append(say("changes.conditional"))
+    if (panels := _panels(contexts)) is not None:
+        s.figures.append(panels)
     tables = [{name: text for name, _, text in headline_rows(c)} for c in contexts]
     names = list(dict.fromkeys(n for t in tables for n in t))
     rows = [[n, *[t.get(n, "-") for t in tables]] for n in names]
     s.tables.append(Table.named("compare", rows, runs=[c.run.id for c in contexts]))
     return s
+
+
+def _panels(contexts: list[Context]) -> FigureCard | None:
+    """Accelerators of each case by period beside the first one; None where the cases do not share their periods."""
+    base = contexts[0]
+    quantity = "energised" if base.has_fleet else "finished"
+    if any(c.periods != base.periods or c.has_fleet != base.has_fleet for c in contexts):
+        return None
+    rows = [(c.run.id, str(c.run.manifest["title"]), p, c.total(quantity, p)) for c in contexts for p in base.periods]
+    table = pd.DataFrame(rows, columns=["scenario", "title", "period", "value"])
+    return scenario_panels(
+        table, base.periods, base.run.id, f"accelerators {quantity} a period", f"world; {scope(base)}"
+    )
