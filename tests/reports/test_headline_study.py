@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from reports.context import Context
 from reports.first_page import first_page, flip_warning
 from reports.market_report import make_report, render_html
 from reports.sections.evidence import overturning
+from scenarios.break_evens import break_evens
 from scenarios.headline import headline_study, headline_year
 from scenarios.headline_inputs import spread_at
 from scenarios.load import load_scenario
@@ -105,3 +107,42 @@ def test_run_with_study_has_its_own_id_and_is_found_again(studied: Run, chain: P
     assert again.folder == studied.folder and again.table("headline").equals(studied.table("headline"))
     with pytest.raises(KeyError, match="no table 'headline'"):
         plain.table("headline")
+
+
+NARROW = CHAIN.replace("range: [5000 die/quarter, 20000 die/quarter]", "range: [14000 die/quarter, 16000 die/quarter]")
+
+
+def test_break_even_beyond_the_range_is_found_and_told(tmp_path: Path) -> None:
+    """The packaging line (10,000) binds until the wafer line, stated between 14,000 and 16,000, falls below it."""
+    path = tmp_path / "narrow.yaml"
+    path.write_text(NARROW, encoding="utf-8")
+    stored = run(path, study=True)
+    table = stored.table("headline").set_index("title")
+    fab, cowos = table.loc["Wafer line: capacity"] if "Wafer line: capacity" in table.index else None, None
+    cowos = table.loc["Packaging line: capacity"]
+    assert fab is None  # within its range it moves nothing, so it is no weak input that matters
+    assert not cowos["flips"] and cowos["break_stage"] == "fab"
+    assert cowos["break_at"] == pytest.approx(15_000, rel=0.01)
+    assert cowos["fall_at"] == pytest.approx(9_000, rel=0.01)
+    assert (cowos["searched_from"], cowos["searched_to"]) == pytest.approx((10_000 / 3, 30_000))
+    text = overturning(Context(stored))[0]
+    assert "above 15,0" in text and "becomes wafers; below 9,0" in text and "range 9,000 to 11,000" in text
+
+
+@pytest.mark.parametrize(
+    ("stage", "volume", "change", "fall"),
+    [
+        (lambda f: "power", lambda f: 1.0, None, None),
+        (lambda f: "hbm" if f < 0.6 else "power", lambda f: f, 0.6, 0.9),
+        (lambda f: "hbm" if f > 2.5 or f < 0.5 else "power", lambda f: 2 - f, 0.5, 1.1),
+    ],
+)
+def test_break_evens_of_known_functions(stage: Any, volume: Any, change: float | None, fall: float | None) -> None:
+    found = break_evens(lambda f: (stage(f), volume(f)), (stage(1.0), volume(1.0)))
+    assert found.change == (None if change is None else pytest.approx(change, rel=0.01))
+    assert found.fall == (None if fall is None else pytest.approx(fall, rel=0.01))
+
+
+def test_search_stops_where_no_plan_exists_and_at_a_natural_limit() -> None:
+    found = break_evens(lambda f: None if f < 0.6 else ("power", 1.0), ("power", 1.0), ceiling=1.2)
+    assert found.change is None and found.searched == (pytest.approx(1 / 1.4), 1.2)
