@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
 #: Examples of each input kind: few in the suite, `HOSTILE_EXAMPLES=2000` at length.
@@ -34,6 +34,7 @@ def fuzzed(share: float = 1.0) -> settings:
         suppress_health_check=list(HealthCheck),
         derandomize=EXAMPLES < 100,
         database=None,
+        phases=(Phase.generate,) if EXAMPLES > 100 else (Phase.generate, Phase.shrink),
     )
 
 
