@@ -6,6 +6,7 @@
     notes: [Prepared for internal use.]
     sections: [binds, supply, {id: costs, title: What it costs us}, inputs]
     text: de.yaml
+    studies: [maps]
 
 Every key may be left out. The first page and its warnings always stay; sections left out are named in the notes.
 """
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Choices", "Logo", "apply_choices", "read_choices"]
 
-KEYS = ("title", "subtitle", "logo", "notes", "sections", "text")
+KEYS = ("title", "subtitle", "logo", "notes", "sections", "text", "studies")
 _KINDS = {b"\x89PNG\r\n\x1a\n": "png", b"\xff\xd8\xff": "jpeg", b"GIF8": "gif"}
 
 
@@ -57,6 +58,7 @@ class Choices:
     notes: tuple[str, ...] = ()
     sections: tuple[tuple[str, str], ...] | None = None
     catalogue: Catalogue = field(default_factory=english)
+    studies: tuple[Path, ...] = ()
     file: str = ""
 
 
@@ -77,9 +79,10 @@ def read_choices(path: Path) -> Choices:
     sections = _sections(document, problems)
     logo = _logo(document, path.parent, problems)
     catalogue = _catalogue(document, path.parent, problems)
+    studies = _studies(document, path.parent, problems)
     if problems:
         raise ScenarioError(problems)
-    return Choices(title, subtitle, logo, notes, sections, catalogue, str(path))
+    return Choices(title, subtitle, logo, notes, sections, catalogue, studies, str(path))
 
 
 def _add(problems: list[Problem], document: Document, loc: tuple[str | int, ...], message: str) -> None:
@@ -106,6 +109,16 @@ def _notes(document: Document, problems: list[Problem]) -> tuple[str, ...]:
         if not isinstance(note, str) or not note.strip():
             _add(problems, document, ("notes", k), f"{note!r} is not a text")
     return tuple(str(n).strip() for n in notes)
+
+
+def _studies(document: Document, folder: Path, problems: list[Problem]) -> tuple[Path, ...]:
+    """Folders of stored studies, looked for beside the choice file."""
+    given = document.data.get("studies", [])
+    names = given if isinstance(given, list) else [given]
+    for k, name in enumerate(names):
+        if not isinstance(name, str) or not (folder / name).is_dir():
+            _add(problems, document, ("studies", k), f"no folder {name!r} beside this file")
+    return tuple(folder / str(name) for name in names)
 
 
 def _sections(document: Document, problems: list[Problem]) -> tuple[tuple[str, str], ...] | None:

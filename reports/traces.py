@@ -17,7 +17,7 @@ __all__ = ["FORMULAS", "of_line", "of_section", "of_table"]
 FORMULAS = (
     "finished", "energised", "price", "lasting", "rent", "utilisation", "use_price", "power", "flow", "owner",
     "tokens", "task", "market", "open_models", "api_task", "engine", "training", "largest", "package", "yields",
-    "carbon", "study", "draws", "others", "backtest", "accuracy", "checks", "compare", "inputs",
+    "carbon", "study", "draws", "others", "backtest", "accuracy", "checks", "compare", "stored", "inputs",
 )  # fmt: skip
 
 _TABLES = {
@@ -32,6 +32,7 @@ _TABLES = {
     "cowos_balance": "others", "backtest": "backtest", "accuracy": "accuracy",
     "compare": "finished energised owner rent",
     "changes": "compare", "changed_inputs": "compare inputs", "inputs": "inputs", "sources": "inputs",
+    "map": "stored", "resilience": "stored", "sensitivity": "stored", "discovery": "stored draws", "library": "stored",
 }  # fmt: skip
 _SECTIONS = {
     "binds": "rent utilisation", "draws": "draws", "prices": "price lasting", "supply": "finished energised",

@@ -69,13 +69,17 @@ def report(
     sample: Annotated[
         Path | None, typer.Option("--sample", metavar="DIR", help="A stored sample of the scenario: bands over time.")
     ] = None,
+    study: Annotated[
+        list[Path] | None,
+        typer.Option("--study", metavar="DIR", help="A folder of stored studies: maps, outages and others."),
+    ] = None,
     out: Out = None,
     json_: Json = False,
 ) -> None:
     """Write the report of finished runs: page, PDF, workbook, files for other programs."""
     from reports.cli.report import report_verb
 
-    report_verb(runs, previous, out, json_, format_, sections, sample)
+    report_verb(runs, previous, out, json_, format_, sections, sample, study or ())
 
 
 @app.command()

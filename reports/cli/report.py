@@ -44,6 +44,7 @@ def report_verb(
     formats: str = "html",
     sections: Path | None = None,
     sample: Path | None = None,
+    studies: Sequence[Path] = (),
 ) -> None:
     """Write the report of finished runs; the first run is the subject, the others are compared with it.
 
@@ -55,7 +56,7 @@ def report_verb(
     choices = read_choices(sections) if sections is not None else None
     runs = [Run.open(folder) for folder in folders]
     before = Run.open(previous) if previous is not None else None
-    files = _write(runs, before, out or Path("reports_out"), formats.split(","), sample, choices)
+    files = _write(runs, before, out or Path("reports_out"), formats.split(","), sample, choices, studies)
     if as_json:
         print_json({"report": str(files[0]), "files": [str(f) for f in files], "runs": [r.id for r in runs]})
     else:
@@ -70,12 +71,13 @@ def _write(
     formats: Sequence[str],
     sample: Path | None = None,
     choices: Choices | None = None,
+    studies: Sequence[Path] = (),
 ) -> list[Path]:
     """One report object feeds the page, the PDF and the workbook of the first run."""
     from reports.market_report import make_report, write_report
 
     files = []
-    report = make_report(runs, before, sample, choices) if {"html", "pdf", "xlsx"} & set(formats) else None
+    report = make_report(runs, before, sample, choices, studies) if {"html", "pdf", "xlsx"} & set(formats) else None
     if "html" in formats:
         files.append(write_report(runs, out, previous=before, progress=_say, report=report))
     if "pdf" in formats:

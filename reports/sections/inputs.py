@@ -119,7 +119,7 @@ def rule_section(contexts: Sequence[Context]) -> Section:
     s = Section("rule")
     c = contexts[0]
     for one in contexts:
-        note = str((one.run.manifest.get("notes") or {}).get("scenario") or "") or say("rule.no_note")
+        note = str((one.run.manifest.get("notes") or {}).get("scenario") or "").strip() or say("rule.no_note")
         edits = join("; ", [f"{k}: {', '.join(v)}" for k, v in (one.run.manifest.get("edits") or {}).items()])
         changed = say("rule.edits", edits=edits) if edits else say("rule.no_edits")
         s.paragraphs.append(say("rule.case", title=one.run.manifest["title"], note=note, edits=changed))
