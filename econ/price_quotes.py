@@ -220,6 +220,8 @@ def instance_price_rows(path: Path) -> list[dict[str, Any]]:
 
 
 BOOK_COLUMNS = ("vendor", "accelerator", "accelerator_count", "price")
+#: Beyond any price in USD, count or size in MiB.
+_MOST = 1e15
 _OPTIONAL = ("gpu_memory_mib", "spot_price", "total_gpu_memory_mib")
 
 
@@ -252,6 +254,6 @@ def _cell(row: Mapping[str, str], column: str) -> float | None:
         number = float(text)
     except ValueError:
         number = math.nan
-    if not 0 <= number < math.inf:
-        raise RentalPriceError(f"{column} = {text!r:.80} is not a finite number of 0 or more")
+    if not 0 <= number <= _MOST:
+        raise RentalPriceError(f"{column} = {text!r:.80} is not a number from 0 to {_MOST:g}")
     return number

@@ -123,4 +123,5 @@ def _records(text: str) -> Iterator[tuple[int, list[str]]]:
 
     for record in csv.reader(lines(), strict=True):
         between = True
-        yield number, record
+        # a lone carriage return would break the table that repeats this cell: the csv module does not quote it
+        yield number, [cell.replace("\r\n", "\n").replace("\r", "\n") if "\r" in cell else cell for cell in record]

@@ -124,8 +124,37 @@ def _harmed(seed: Any, harms: list[tuple[str, Place, Any, str]]) -> Any:
     return data
 
 
-_BITS = [b"&a ", b"*a", b"[[[[", b"{{", b"!!x", b"\0", b"\xff", b"\t", b": ", b"- ", b"<<: ", b"%", b"---\n", b"'", b'"']
-_BITS += [b"\xef\xbb\xbf", b"\r\n", b"\r", b",", b",,,,", b"\n", b"#", b"\xc3", b"\xe2\x80\xae", b"1e999", b"NaN", b"\\u0000"]
+_BITS = [
+    b"&a ",
+    b"*a",
+    b"[[[[",
+    b"{{",
+    b"!!x",
+    b"\0",
+    b"\xff",
+    b"\t",
+    b": ",
+    b"- ",
+    b"<<: ",
+    b"%",
+    b"---\n",
+    b"'",
+    b'"',
+]
+_BITS += [
+    b"\xef\xbb\xbf",
+    b"\r\n",
+    b"\r",
+    b",",
+    b",,,,",
+    b"\n",
+    b"#",
+    b"\xc3",
+    b"\xe2\x80\xae",
+    b"1e999",
+    b"NaN",
+    b"\\u0000",
+]
 
 
 def harmed_bytes(seed: bytes) -> st.SearchStrategy[bytes]:

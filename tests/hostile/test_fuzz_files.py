@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.hostile.hostile_tools import EXAMPLES, fuzzed, harmed_bytes, harmed_data, harmed_table, limited
 from hypothesis import given, seed
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
@@ -38,6 +37,7 @@ from supply.facts.catalog import COLUMNS, SERIES_COLUMNS, load
 from supply.facts.ingest import RAW_COLUMNS, ingest
 from supply.input_table import read_input_table
 from supply.paths import data_dir, data_file
+from tests.hostile.hostile_tools import EXAMPLES, fuzzed, harmed_bytes, harmed_data, harmed_table, limited
 
 
 def rows_of(path: Path, columns: tuple[str, ...] | None = None, most: int = 6) -> tuple[list[str], list[list[str]]]:
@@ -98,7 +98,9 @@ def test_facts_table(put: Callable[[str, bytes], Path], raw: bytes) -> None:
     assert finite(v for s in found.series_ids for p in found.series(s).points for v in (p.value, p.low, p.high))
 
 
-RAW = [["a", "TSMC", "capacity_2026", "10", "8", "12", "wafers/month", "2026-03", "estimate", "A (2026-03-01)", "u", ""]]
+RAW = [
+    ["a", "TSMC", "capacity_2026", "10", "8", "12", "wafers/month", "2026-03", "estimate", "A (2026-03-01)", "u", ""]
+]
 RAW += [["b", "NVIDIA H100", "tdp", "700", "", "", "W", "2023", "published", "B citing C", "", "n"]]
 
 
@@ -122,10 +124,21 @@ def test_facts_ingest(put: Callable[[str, bytes], Path], raw: bytes) -> None:
 # ---- performance engine
 CONFIG = json.loads(data_file("checks", "files", "config_qwen3_next_80b.json").read_text(encoding="utf-8"))
 SMALL: dict[str, Any] = {
-    **{"model_type": "llama", "num_hidden_layers": 4, "hidden_size": 512, "num_attention_heads": 8, "head_dim": 64},
-    **{"num_key_value_heads": 2, "intermediate_size": 1024, "vocab_size": 32000, "max_position_embeddings": 8192},
-    **{"sliding_window": 1024, "sliding_window_pattern": 4, "tie_word_embeddings": True, "hidden_act": "silu"},
-    **{"text_config": {"num_local_experts": 8, "num_experts_per_tok": 2}, "quantization_config": {"quant_method": "fp8"}},
+    "model_type": "llama",
+    "num_hidden_layers": 4,
+    "hidden_size": 512,
+    "num_attention_heads": 8,
+    "head_dim": 64,
+    "num_key_value_heads": 2,
+    "intermediate_size": 1024,
+    "vocab_size": 32000,
+    "max_position_embeddings": 8192,
+    "sliding_window": 1024,
+    "sliding_window_pattern": 4,
+    "tie_word_embeddings": True,
+    "hidden_act": "silu",
+    "text_config": {"num_local_experts": 8, "num_experts_per_tok": 2},
+    "quantization_config": {"quant_method": "fp8"},
 }
 
 
@@ -153,9 +166,18 @@ def test_model_config(put: Callable[[str, bytes], Path], raw: bytes) -> None:
 
 
 CHIP: dict[str, Any] = {
-    **{"name": "own chip", "base": "B200", "memory_bytes": 192.0e9, "memory_bytes_per_s": 8e12, "tdp_w": 1000},
-    **{"peak_flop_per_s": {"bf16": 1.8e15, "fp8": 3.6e15}, "segment": "datacenter", "link_bytes_per_s": 9e11},
-    **{"domain_size": 8, "internode_bytes_per_s": 5e10, "compute_units": 148, "l2_bytes": 1e8},
+    "name": "own chip",
+    "base": "B200",
+    "memory_bytes": 192.0e9,
+    "memory_bytes_per_s": 8e12,
+    "tdp_w": 1000,
+    "peak_flop_per_s": {"bf16": 1.8e15, "fp8": 3.6e15},
+    "segment": "datacenter",
+    "link_bytes_per_s": 9e11,
+    "domain_size": 8,
+    "internode_bytes_per_s": 5e10,
+    "compute_units": 148,
+    "l2_bytes": 1e8,
 }
 
 
@@ -358,7 +380,10 @@ def test_the_seeds_are_accepted(put: Callable[[str, bytes], Path]) -> None:
     for data in (CONFIG, SMALL):
         architecture(put("config.json", json.dumps(data).encode()))
     hardware(put("chip.yaml", yaml_of(CHIP)))
-    for path in [*SERVING, *(data_file("calibration", n) for n in ("training.csv", "kernels.csv", "silicon_points.csv"))]:
+    for path in [
+        *SERVING,
+        *(data_file("calibration", n) for n in ("training.csv", "kernels.csv", "silicon_points.csv")),
+    ]:
         cases = put("cases.csv", encoded(*rows_of(path, most=3)))
         assert any(a.answered for a in predict_file(cases, cases.parent / "out.csv")), path
     cases = put("cases.csv", encoded(*case_seed()))
