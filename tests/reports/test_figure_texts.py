@@ -78,6 +78,19 @@ def words_hold(card: FigureCard) -> None:
     assert card.subtitle.endswith("test") and card.headline in card.alt and len(card.data) > 0
 
 
+def one_scale(card: FigureCard) -> None:
+    """No second axis over the first; bars from zero (those of the tornado start at the base); panels share scales."""
+    assert isinstance(card.svg, Drawn)
+    shown = [a for a in card.svg.figure.axes if a.get_visible()]
+    places = [tuple(np.round(a.get_position().bounds, 6)) for a in shown]
+    assert len(set(places)) == len(places), "two axes lie on one another"
+    barred = [a for a in shown if a.containers]
+    for axes in [] if card.id == "tornado" else barred:
+        upright = axes.containers[0].orientation == "vertical"
+        assert (axes.get_ylim() if upright else axes.get_xlim())[0] == 0.0
+    assert len({a.get_xlim() for a in barred}) <= 1 and len({a.get_ylim() for a in barred}) <= 1
+
+
 def rising(n: int, top: float) -> list[float]:
     return [float(v) for v in np.linspace(0.2 * top, top, n)]
 
@@ -259,6 +272,7 @@ MAKERS: dict[Maker, bool] = {
 def test_texts_stay_apart_and_on_the_canvas(make: Maker, periods: int, many: int, long: bool) -> None:
     card = make(periods, many, long)
     assert texts_apart(card) >= 2
+    one_scale(card)
     if MAKERS[make]:
         words_hold(card)
 
