@@ -15,6 +15,7 @@ from scenarios.errors import Problem, ScenarioError
 from scenarios.evaluators import Chunk, Worker
 from scenarios.load import Scenario
 from scenarios.nodes import outer_range
+from scenarios.output_words import input_title, output_unit, output_words
 from scenarios.resolve import Resolved
 from scenarios.study import prepare
 
@@ -27,7 +28,7 @@ WIDE = (0.25, 4.0)
 
 @dataclass(frozen=True)
 class BreakEven:
-    """The break-even value of an input (its first period), and what was found on the way.
+    """The break-even value of an input (in its first `period`), and what was found on the way.
 
     `unique` is False where the output crosses the target more than once inside the bracket; `all_values` lists every
     crossing.
@@ -44,6 +45,10 @@ class BreakEven:
     nominal_input: float
     nominal_output: float
     scale: float
+    input_title: str = ""
+    output_title: str = ""
+    output_unit: str = ""
+    period: str = ""
 
     def json(self) -> dict[str, Any]:
         """{"input", "value", "unit", "bracket", "unique", ...}."""
@@ -88,7 +93,7 @@ def breakeven(
         good = values[np.isfinite(values)] + wanted
         reach = f"{good.min():g} to {good.max():g}" if len(good) else "no optimum anywhere"
         span = f"between {low * base:g} and {high * base:g} {unit}"
-        message = f"{output} does not reach {wanted:g}: {span} it runs from {reach}"
+        message = f"{output} does not reach {wanted:g}: {span} it runs from {reach}; ask for a value in between"
         raise ScenarioError([Problem(resolved.scenario.position(()), input, message)])
     first = min(roots, key=lambda s: (abs(s - 1.0), s))
     shown = tuple(float(s * base) for s in roots)
@@ -104,6 +109,10 @@ def breakeven(
         base,
         nominal,
         first,
+        input_title(input, resolved),
+        output_words(output, resolved.network),
+        output_unit(output, resolved.network),
+        resolved.horizon.labels()[0],
     )
 
 
@@ -114,7 +123,7 @@ def _target(target: str | tuple[str, float]) -> tuple[str, float]:
     try:
         return output, float(value)
     except ValueError as exc:
-        raise ValueError(f"target {target!r}: write OUTPUT=VALUE, e.g. energised:*@2026=1e7") from exc
+        raise ValueError(f"--target {target!r}: write OUTPUT=VALUE, e.g. energised:*@2026=1e7") from exc
 
 
 def _bounds(

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,8 @@ import numpy.typing as npt
 
 from scenarios.errors import did_you_mean
 from scenarios.load import Scenario, load_scenario
-from scenarios.nodes import Array, Draw
+from scenarios.nodes import Array
+from scenarios.output_words import input_title, input_values
 from scenarios.outputs import output_error
 from scenarios.resolve import resolve
 
@@ -61,6 +62,7 @@ class Condition:
     low_interval: tuple[float, float] | None = None
     high_interval: tuple[float, float] | None = None
     reading: str = ""
+    title: str = ""
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ class Discovery:
 
 
 def _condition_words(c: Condition) -> str:
-    name = c.input
+    name = c.title or c.input
     if c.low is not None and c.high is not None:
         text = f"{name} between {_share(c.low, c.low_interval)} and {_share(c.high, c.high_interval)} of its range"
     elif c.high is not None:
@@ -136,7 +138,7 @@ def discover(
 
     _tree_class()
     if draws < _LEAST_DRAWS:
-        raise DiscoverError(f"draws = {draws}: rules need at least {_LEAST_DRAWS}")
+        raise DiscoverError(f"--draws {draws}: rules need at least {_LEAST_DRAWS}")
     loaded = scenario if isinstance(scenario, Scenario) else load_scenario(scenario, sets)
     resolved = resolve(loaded)
     outputs, decide = _target(target, resolved)
@@ -323,9 +325,16 @@ def _rule(
     coverage, density = _score(inside, hit)
     drawn = generator.integers(0, len(hit), (bootstraps, len(hit)))
     scores = np.array([_score(inside[rows], hit[rows]) for rows in drawn])
-    low, high = np.nanquantile(scores, _ENDS, axis=0)
-    ends = [(float(a), float(b)) for a, b in zip(low, high, strict=True)]
+    ends = [_interval(column[~np.isnan(column)]) for column in scores.T]
     return Rule(conditions, coverage, density, float(inside.mean()), ends[0], ends[1])
+
+
+def _interval(values: Array) -> tuple[float, float]:
+    """Ends of the interval; NaN where no sample had anything to share."""
+    if not len(values):
+        return float("nan"), float("nan")
+    low, high = np.quantile(values, _ENDS)
+    return float(low), float(high)
 
 
 def _score(inside: Hits, hit: Hits) -> tuple[float, float]:
@@ -349,25 +358,21 @@ def _condition(name: str, side: dict[str, int], tree: Any, spread: dict[int, Arr
 
 def _with_readings(rule: Rule, resolved: Resolved, drivers: dict[str, tuple[str, ...]], period: str) -> Rule:
     conditions = tuple(
-        Condition(
-            c.input, c.low, c.high, c.low_interval, c.high_interval, _reading(c, resolved, drivers[c.input], period)
-        )
+        replace(c, reading=_reading(c, resolved, drivers[c.input], period), title=input_title(c.input, resolved))
         for c in rule.conditions
     )
-    return Rule(conditions, rule.coverage, rule.density, rule.mass, rule.coverage_interval, rule.density_interval)
+    return replace(rule, conditions=conditions)
 
 
 def _reading(c: Condition, resolved: Resolved, drivers: tuple[str, ...], period: str) -> str:
-    """The thresholds as values of the first number that moves with the input, in the target's period."""
-    path = next((p for p, d in resolved.uncertain.items() if set(drivers) & set(d)), None)
-    if path is None:
+    """The thresholds as values of a number that moves with the input, in the target's period."""
+    ranks = [0.0, 1.0, *(rank for rank in (c.low, c.high) if rank is not None)]
+    found = input_values(resolved, drivers, ranks, period)
+    if found is None:
         return ""
-    labels = list(resolved.horizon.labels())
-    t = next((k for k, label in enumerate(labels) if label.startswith(period)), 0)
-    ends = []
-    for word, rank in (("above", c.low), ("at most", c.high)):
-        if rank is not None:
-            draw = Draw({d: np.array([rank]) for d in drivers}, {})
-            values = np.atleast_2d(resolved.nodes[path].at(draw))[0]
-            ends.append(f"{word} {float(values[min(t, len(values) - 1)]):.4g}")
-    return f"{path} {' and '.join(ends)} in {labels[t]}"
+    low, high, *limits = found.values
+    words = ["above", "at most"] if high >= low else ["below", "at least"]
+    chosen = [word for word, rank in zip(words, (c.low, c.high), strict=True) if rank is not None]
+    ends = [f"{word} {value:.4g}" for word, value in zip(chosen, limits, strict=True)]
+    unit = "" if found.unit == "fraction" else f" {found.unit}"
+    return f"{found.name} {' and '.join(ends)}{unit} in {found.period}"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from scenarios.nodes import Array
     from scenarios.resolve import Resolved
 
-__all__ = ["Inputs", "WeakInput", "spread_at", "weak_inputs"]
+__all__ = ["Inputs", "WeakInput", "own_range", "spread_at", "weak_inputs"]
 
 #: Assumptions made in one breath: pattern of the driver -> title of the family.
 _FAMILIES = (
@@ -121,7 +121,7 @@ class Inputs:
 
     def shown(self, weak: WeakInput, ranks: tuple[float, ...]) -> tuple[str, list[float]]:
         """Unit and values, mean over the year, of the number with the fewest other drivers."""
-        if (own := _own_range(weak, self.resolved, self.year)) is not None:
+        if (own := own_range(weak, self.resolved, self.year)) is not None:
             unit, value, low, high = own
             return unit, [spread_at(value, low, high, r) for r in ranks]
         path = self._shown_path(weak)
@@ -133,7 +133,7 @@ class Inputs:
 
     def shown_times(self, weak: WeakInput, factor: float) -> float:
         """The shown number with the drivers at a multiple of their value."""
-        if (own := _own_range(weak, self.resolved, self.year)) is not None:
+        if (own := own_range(weak, self.resolved, self.year)) is not None:
             return own[1] * factor
         return self._mean(scaled(self.resolved.nodes[self._shown_path(weak)], weak.names, factor).at(Draw()))
 
@@ -182,7 +182,7 @@ def spread_at(value: float, low: float, high: float, rank: float) -> float:
     return float(value - below * (value - low) + above * (high - value))
 
 
-def _own_range(weak: WeakInput, resolved: Resolved, year: str) -> tuple[str, float, float, float] | None:
+def own_range(weak: WeakInput, resolved: Resolved, year: str) -> tuple[str, float, float, float] | None:
     """Unit, value, low and high of a single fact or series in its own unit; None for anything else.
 
     A fact's range is the one that the scenario gives it, scaled back to the fact; a series' the mean of its points in

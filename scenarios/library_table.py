@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from scenarios.runs import Run
 
-__all__ = ["compare_all", "library_cases", "markdown"]
+__all__ = ["change_words", "compare_all", "library_cases", "markdown", "money_words"]
 
 #: Scenarios that mean something on today's facts only in their own verb, or have no accelerators.
 _APART = ("backtest_", "course_")
@@ -63,8 +63,9 @@ def compare_all(
         raise ValueError("compare_all needs at least one year")
     say = progress or (lambda text: None)
     rows: list[dict[str, Any]] = []
-    for name in scenarios if scenarios is not None else library_cases():
-        say(f"{name} ...")
+    chosen = list(scenarios) if scenarios is not None else library_cases()
+    for number, name in enumerate(chosen, start=1):
+        say(f"{name} ({number} of {len(chosen)}) ...")
         try:
             rows.append(_row(run(name, out=out, prices=False), years, sku, model))
         except InfeasibleError as exc:
@@ -134,16 +135,21 @@ def markdown(table: pd.DataFrame) -> str:
     first = table.iloc[0]
     for _, row in table.iterrows():
         cells = [str(row["scenario"])]
-        cells += [_millions(row[f"energised_{y}"], first[f"energised_{y}"]) for y in years]
-        cells.append(_millions(row["h100e"], first["h100e"]))
+        cells += [change_words(row[f"energised_{y}"], first[f"energised_{y}"]) for y in years]
+        cells.append(change_words(row["h100e"], first["h100e"]))
         cells += [str(row[f"rents_{y}"]) if pd.notna(row[f"rents_{y}"]) and row[f"rents_{y}"] else "-" for y in years]
-        cells += [_money(row["usd_per_gpu_hour"]), _money(row["usd_per_mtoken"])]
+        cells += [money_words(row["usd_per_gpu_hour"]), money_words(row["usd_per_mtoken"])]
         cells.append(str(row["hash"])[:12] if pd.notna(row["hash"]) else str(row["problem"]))
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
 
-def _millions(value: float | None, first: float | None) -> str:
+def change_words(value: float | None, first: float | None) -> str:
+    """Millions, and the change against the first scenario in per cent.
+
+    >>> change_words(11e6, 10e6), change_words(None, 10e6)
+    ('11.00 (+10 %)', '-')
+    """
     if value is None or pd.isna(value):
         return "-"
     text = f"{value / 1e6:.2f}"
@@ -152,5 +158,6 @@ def _millions(value: float | None, first: float | None) -> str:
     return f"{text} ({100 * (value / first - 1):+.0f} %)"
 
 
-def _money(value: float | None) -> str:
+def money_words(value: float | None) -> str:
+    """An amount with cents; a dash where there is none."""
     return "-" if value is None or pd.isna(value) else f"{value:.2f}"

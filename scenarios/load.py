@@ -203,9 +203,9 @@ class _Merger:
             self.problems.append(Problem(where, "horizon.start", message))
 
     def command_line(self, sets: Iterable[tuple[str, Any]], level: int) -> None:
-        for pattern, raw in sets:
+        for number, (pattern, raw) in enumerate(sets, start=1):
             value = parse_scalar(raw) if isinstance(raw, str) else raw
-            where = Position(f"--set {pattern}", 1, 1)
+            where = Position(f"--set #{number}", 1, 1)
             self._set(pattern, value, {("set", pattern): where}, ("set", pattern), level, where.file)
 
     def _merge(self, base: dict[str, Any], new: dict[str, Any], loc: Loc, document: Document, level: int) -> None:

@@ -70,7 +70,7 @@ def resilience(
     `start`: first period of the outage (default: the middle of the horizon). `recover`: periods out by site or stage
     id, else two. `sites`: patterns of site or stage ids. `price`: of one more unit of the site's limit in `start`
     (missing for a stage). `at_least`: survived the longest outage tried. `loss`: objective units, present value;
-    infinite with share 1 where no plan is left.
+    infinite with share 1 where no plan is left. `attrs` of the table: `start`, `objective_unit`.
 
     Raises:
         ResilienceError: an unknown period, site or recovery time. ScenarioError, InfeasibleError: as for a run.
@@ -79,14 +79,16 @@ def resilience(
     labels = list(resolved.horizon.labels())[: resolved.horizon.periods]
     first = start or labels[len(labels) // 2]
     if first not in labels:
-        raise ResilienceError(f"period {first!r} is not in the horizon, {labels[0]} to {labels[-1]}")
+        raise ResilienceError(f"--from {first!r}: no such period; the horizon is {labels[0]} to {labels[-1]}")
     solution = solve(resolved)
     every = _places(solution)
     places = [p for p in every if sites is None or any(fnmatchcase(p.id, s) for s in sites)]
     _known([*(sites or ()), *(recover or {})], every)
     if not places or longest < 1 or any(n < 1 for n in (recover or {}).values()):
         raise ResilienceError("give at least one site or stage, and outages of at least one period")
-    return _table(solution, labels.index(first), longest, tolerance, dict(recover or {}), places, progress)
+    table = _table(solution, labels.index(first), longest, tolerance, dict(recover or {}), places, progress)
+    table.attrs = {"start": first, "objective_unit": solution.objective_unit}
+    return table
 
 
 def _known(words: Sequence[str], places: Sequence[_Place]) -> None:

@@ -32,8 +32,12 @@ Progress = Callable[[str], None]
 
 
 def run_hash(scenario: Scenario, options: dict[str, Any] | None = None) -> str:
-    """SHA-256 of what decides a run: the scenario without file names, options, the facts and the program version."""
-    return content_hash(scenario.canonical(), options or {}, facts_digest(), package_version())
+    """SHA-256 of what decides a run: the scenario without file names, options, the facts and the program version.
+
+    The option `study` is left out: it adds tables to a run and changes none of its numbers.
+    """
+    decides = {key: value for key, value in (options or {}).items() if key != "study"}
+    return content_hash(scenario.canonical(), decides, facts_digest(), package_version())
 
 
 def run(
@@ -50,7 +54,8 @@ def run(
 
     A finished run of the same content below `out` is opened instead of computed again. `prices` False leaves out the
     bottleneck report (finite differences), `costs` False the econ tables; both are meant for previews.
-    `study` adds the tables that a market report needs (see `scenarios.report_tables`); the run then has its own id.
+    `study` adds the tables that a market report needs (see `scenarios.report_tables`): the same hash, in a folder with
+    `-study` at the end of its name.
 
     >>> run("course_11_1").json()["periods"][0]["finished"]
     {'accelerator': 10000.0}
@@ -63,7 +68,7 @@ def run(
     loaded = scenario if isinstance(scenario, Scenario) else load_scenario(scenario, sets)
     options = {"prices": prices, "costs": costs} | ({"study": True} if study else {})
     digest = run_hash(loaded, options)
-    name = f"{loaded.name}-{digest[:12]}"
+    name = f"{loaded.name}-{digest[:12]}" + ("-study" if study else "")
     if out is not None and (done := find_complete(Path(out), name)) is not None:
         say(f"the run is there already: {done}")
         return Run.open(done)

@@ -17,6 +17,8 @@ import numpy as np
 from scenarios.evaluators import Chunk, InProcess, Processes, Worker
 from scenarios.load import Scenario
 from scenarios.nodes import Array
+from scenarios.output_words import input_title, input_values, output_unit, output_words
+from scenarios.outputs import parse_output
 from scenarios.sampling import Factor, factors
 from scenarios.study import default_outputs, prepare
 from scenarios.surrogate import NODES, check_points, grid_points, interpolators
@@ -30,19 +32,29 @@ METHODS = ("tornado", "morris", "sobol", "pawn")
 CHUNK = 128
 #: Base samples of an interpolated grid: they cost no solve.
 SURROGATE_SAMPLES = 8192
+#: Inputs of a tornado between two words of progress.
+STEP = 25
 #: Share of an input's range over which the price-based slope is taken.
 SLOPE_STEP = 0.02
 
 
 @dataclass
 class Sensitivity:
-    """Result of a study: for each output a list of inputs, the most important first."""
+    """Result of a study: for each output a list of inputs, the most important first.
+
+    `titles` and `units` are those of the outputs; a row of a tornado holds the title of its input and a number that it
+    moves (`input_name`, `input_unit`) at both ends. `slope` is in `slope_unit`: the objective gained from the low to
+    the high end if the prices of today's plan held.
+    """
 
     scenario: str
     method: str
     outputs: dict[str, list[dict[str, Any]]]
     nominal: dict[str, float] = field(default_factory=dict)
     evaluations: int = 0
+    titles: dict[str, str] = field(default_factory=dict)
+    units: dict[str, str] = field(default_factory=dict)
+    slope_unit: str = ""
     second: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     surrogate: dict[str, float] = field(default_factory=dict)
 
@@ -50,6 +62,8 @@ class Sensitivity:
         """{"method", "outputs": {NAME: [...]}} and, for Sobol, the second-order indices."""
         out: dict[str, Any] = {"scenario": self.scenario, "method": self.method, "outputs": self.outputs}
         out |= {"nominal": self.nominal, "evaluations": self.evaluations}
+        out |= {"titles": self.titles, "units": self.units}
+        out |= {"slope_unit": self.slope_unit} if self.method == "tornado" else {}
         out |= {"second": self.second} if self.second else {}
         return out | ({"surrogate_error": self.surrogate} if self.surrogate else {})
 
@@ -75,44 +89,66 @@ def sensitivity(
         ValueError: unknown method. ScenarioError: wrong scenario, input or output.
     """
     if method not in METHODS:
-        raise ValueError(f"method {method!r} is not one of {', '.join(METHODS)}")
+        raise ValueError(f"--method {method!r} is not one of {', '.join(METHODS)}")
     resolved, _, worker = prepare(scenario, sets)
     wanted = list(outputs) if outputs is not None else default_outputs(resolved)
     worker.names, worker._pick = wanted, _pick(worker, wanted)
     chosen = factors(resolved, inputs)
     nominal = dict(zip(wanted, worker.evaluate(Chunk(0, 0, size=1)).values[0].tolist(), strict=True))
+    result = Sensitivity(resolved.scenario.name, method, {}, nominal)
+    result.titles = {name: output_words(name, resolved.network) for name in wanted}
+    result.units = {name: output_unit(name, resolved.network) for name in wanted}
     if method == "tornado":
-        found = _tornado(worker, chosen, wanted, nominal)
-        return Sensitivity(resolved.scenario.name, method, found, nominal, 2 * len(chosen) + 1)
+        result.slope_unit = f"{output_unit('objective', resolved.network)} over the range of the input"
+        result.outputs = _tornado(worker, resolved, chosen, wanted, nominal, progress)
+        result.evaluations = 2 * len(chosen) + 1
+        return result
     names = [f.name for f in chosen]
     if method == "sobol" and samples is None and len(names) in NODES:
-        return _by_grid(worker, resolved, chosen, wanted, nominal, seed, workers, progress)
+        _by_grid(result, worker, chosen, seed, workers, progress)
+    else:
+        _by_draws(result, worker, chosen, (method, samples, seed), workers, progress)
+    for rows in result.outputs.values():
+        for row in rows:
+            row["title"] = input_title(row["input"], resolved)
+    return result
+
+
+def _by_draws(
+    result: Sensitivity,
+    worker: Worker,
+    chosen: Sequence[Factor],
+    how: tuple[str, int | None, int],
+    workers: int,
+    progress: Callable[[str], None] | None,
+) -> None:
+    """Indices of a method from its own points; `how`: method, samples, seed."""
+    method, samples, seed = how
+    names = [f.name for f in chosen]
     points = sample_ranks(names, method, samples, seed)
     values = _evaluate(worker, chosen, points, workers, progress)
-    result = Sensitivity(resolved.scenario.name, method, {}, nominal, len(points))
-    for k, name in enumerate(wanted):
+    result.evaluations = len(points)
+    for k, name in enumerate(worker.names):
         rows, second = analyse(names, method, points, values[:, k], seed)
         result.outputs[name] = rows
         if second:
             result.second[name] = second
-    return result
 
 
 def _by_grid(
+    result: Sensitivity,
     worker: Worker,
-    resolved: Resolved,
     chosen: Sequence[Factor],
-    wanted: Sequence[str],
-    nominal: dict[str, float],
     seed: int,
     workers: int,
     progress: Callable[[str], None] | None,
-) -> Sensitivity:
+) -> None:
     """Sobol indices of two or three factors from an interpolated grid; its error, as a share of the sd, is measured."""
     names = [f.name for f in chosen]
     grid_ranks, checks = grid_points(len(names)), check_points(len(names), seed)
     values = _evaluate(worker, chosen, np.vstack([grid_ranks, checks]), workers, progress)
-    result = Sensitivity(resolved.scenario.name, "sobol", {}, nominal, len(values))
+    wanted = worker.names
+    result.evaluations = len(values)
     points = sample_ranks(names, "sobol", SURROGATE_SAMPLES, seed)
     for k, interpolate in enumerate(interpolators(values[: len(grid_ranks)], len(names))):
         drawn = interpolate(points)
@@ -122,7 +158,6 @@ def _by_grid(
         result.outputs[wanted[k]] = rows
         result.second[wanted[k]] = second
         result.surrogate[wanted[k]] = float(np.sqrt(np.mean(missed**2)) / spread) if spread > 0 else 0.0
-    return result
 
 
 def _pick(worker: Worker, wanted: Sequence[str]) -> Array:
@@ -132,29 +167,51 @@ def _pick(worker: Worker, wanted: Sequence[str]) -> Array:
 
 
 def _tornado(
-    worker: Worker, chosen: Sequence[Factor], wanted: Sequence[str], nominal: Mapping[str, float]
+    worker: Worker,
+    resolved: Resolved,
+    chosen: Sequence[Factor],
+    wanted: Sequence[str],
+    nominal: Mapping[str, float],
+    progress: Callable[[str], None] | None,
 ) -> dict[str, list[dict[str, Any]]]:
     """Swing of each output between the ends of each factor, and the slope at its value from the nominal prices."""
     slopes = _slopes(worker, chosen)
     ends = {}
-    for factor in chosen:
+    for number, factor in enumerate(chosen, start=1):
         ranks = {d: np.array([0.0, 1.0]) for d in factor.drivers}
         ends[factor.name] = worker.evaluate(Chunk(0, 0, ranks, size=2)).values
+        if progress is not None and (number % STEP == 0 or number == len(chosen)):
+            progress(f"{number} of {len(chosen)} inputs moved")
     out: dict[str, list[dict[str, Any]]] = {}
     for k, name in enumerate(wanted):
         rows = []
         for factor in chosen:
             low, high = (float(v) for v in ends[factor.name][:, k])
-            row = {
-                "input": factor.name,
-                "low": low,
-                "high": high,
-                "nominal": nominal[name],
-                "slope": slopes[factor.name],
-            }
-            rows.append(row)
+            row = {"input": factor.name, "low": low, "high": high, "nominal": nominal[name]}
+            row |= {"slope": slopes[factor.name], "one_sided": one_sided(low, nominal[name], high)}
+            rows.append(row | _moved(resolved, factor, parse_output(name).period))
         out[name] = sorted(rows, key=lambda r: (-_swing(r), r["input"]))
     return out
+
+
+def one_sided(low: float, nominal: float, high: float) -> bool:
+    """Whether both ends of an input move an output the same way.
+
+    >>> one_sided(9.0, 8.0, 11.0), one_sided(7.0, 8.0, 11.0), one_sided(8.0, 8.0, 11.0)
+    (True, False, False)
+    """
+    return (low - nominal) * (high - nominal) > 1e-12 * nominal**2
+
+
+def _moved(resolved: Resolved, factor: Factor, period: str) -> dict[str, Any]:
+    """Title of an input, and a number that it moves at its ends and as it stands."""
+    found = input_values(resolved, factor.drivers, (0.0, 1.0), period)
+    row: dict[str, Any] = {"title": input_title(factor.name, resolved)}
+    if found is not None:
+        low, high = found.values
+        row |= {"low_input": low, "high_input": high, "input_unit": found.unit}
+        row |= {"input_name": found.name, "input_period": found.period}
+    return row
 
 
 def _swing(row: Mapping[str, Any]) -> float:
@@ -290,11 +347,12 @@ def grid(
     steps: int = 7,
     span: tuple[float, float] = (0.8, 1.2),
     sets: Sequence[tuple[str, Any]] = (),
+    progress: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
     """A map of outputs over two inputs scaled from `span[0]` to `span[1]`, and what binds hardest in each cell.
 
     Scaled fractions stay below 1. Returns {"x", "y", "x_scale", "y_scale", "outputs": {NAME: rows of y}, "binding":
-    rows of y}.
+    rows of y, of "binding_period": that of the first output, else the last}.
 
     Raises:
         ScenarioError: wrong scenario, input or output.
@@ -314,6 +372,8 @@ def grid(
             for name, value in zip(wanted, pick @ vector, strict=True):
                 table[name][row, column] = value
             binding[row][column] = _hardest(worker.names, vector, periods)
+        if progress is not None:
+            progress(f"{(row + 1) * steps} of {steps * steps} cells")
     return {
         "x": x,
         "y": y,
@@ -321,6 +381,7 @@ def grid(
         "y_scale": scales.tolist(),
         "outputs": {name: t.tolist() for name, t in table.items()},
         "binding": binding,
+        "binding_period": periods[0],
     }
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from reports.cli.exits import verb
+from reports.cli.exits import INTERRUPTED, no_more_readers, verb
 from reports.cli.report import parse_formats
 
 __all__ = ["app", "main"]
@@ -17,8 +17,8 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    help="From wafer starts to the price of a token. Every verb takes --json; exit codes: 0 done, 1 unexpected, "
-    "2 usage, 3 invalid input, 4 infeasible, 5 a check failed, 130 interrupted.",
+    help="From wafer starts to the price of a token. Every verb takes --json and --quiet; exit codes: 0 done, "
+    "1 unexpected, 2 usage, 3 invalid input, 4 infeasible, 5 a check failed, 130 interrupted.",
 )
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout; progress goes to stderr.")]
 Out = Annotated[Path | None, typer.Option("--out", help="Folder (or file) to write to.")]
@@ -35,7 +35,12 @@ def run(
     report: Annotated[Path | None, typer.Option("--report", help="Also write the HTML report to this folder.")] = None,
     json_: Json = False,
 ) -> None:
-    """Solve a scenario, cost it, store the run and print the answer."""
+    """Solve a scenario, cost it, store the run and print the answer.
+
+    Example: wafer2token run base --set "discount_rate=0.08" --out runs
+
+    Prices are in USD per unit and period of the limit; counts in accelerators.
+    """
     from reports.cli.run import run_verb
 
     run_verb(scenario, set_ or [], out, report, json_)
@@ -49,7 +54,12 @@ def check(
     outputs: Annotated[bool, typer.Option("--outputs", help="List the names of all outputs.")] = False,
     json_: Json = False,
 ) -> None:
-    """Print every problem of a scenario file at once."""
+    """Print every problem of a scenario file at once.
+
+    Example: wafer2token check my_scenario.yaml
+
+    Example: wafer2token check base --outputs
+    """
     from reports.cli.run import check_verb
 
     check_verb(scenario, set_ or [], outputs, json_)
@@ -76,7 +86,10 @@ def report(
     out: Out = None,
     json_: Json = False,
 ) -> None:
-    """Write the report of finished runs: page, PDF, workbook, files for other programs."""
+    """Write the report of finished runs: page, PDF, workbook, files for others.
+
+    Example: wafer2token report runs/RUN --format html,pdf,xlsx --out reports
+    """
     from reports.cli.report import report_verb
 
     report_verb(runs, previous, out, json_, format_, sections, sample, study or ())
@@ -90,7 +103,14 @@ def facts(
     limit: Annotated[int, typer.Option("--limit", min=1, help="Facts to print.")] = 20,
     json_: Json = False,
 ) -> None:
-    """Search the facts, or show one with its source and what it rests on."""
+    """Search the facts, or show one with its source and what it rests on.
+
+    Example: wafer2token facts "cowos wafer price"
+
+    Example: wafer2token facts --show tsmc_cowos_wafer_price_2026_01
+
+    Every fact has its unit, dates and kind.
+    """
     from reports.cli.facts import search_facts, show_fact
 
     if show is not None:
@@ -102,7 +122,10 @@ def facts(
 @app.command()
 @verb
 def examples(json_: Json = False) -> None:
-    """Compute every worked example through the public functions; exit 5 if one is off."""
+    """Compute every worked example; exit 5 if one is off.
+
+    Example: wafer2token examples
+    """
     from reports.cli.checks import examples_verb
 
     examples_verb(json_)
@@ -111,11 +134,16 @@ def examples(json_: Json = False) -> None:
 @app.command()
 @verb
 def cases(
-    table: Annotated[Path, typer.Argument(metavar="CASES.csv")],
-    out: Annotated[Path, typer.Option("--out", metavar="OUT.csv")],
+    table: Annotated[Path, typer.Argument(metavar="CASES.csv", help="Table of cases; docs/data_dictionary.md.")],
+    out: Annotated[Path, typer.Option("--out", metavar="OUT.csv", help="Table of answers.")],
     json_: Json = False,
 ) -> None:
-    """Answer published cost cases through the public functions."""
+    """Answer published cost cases through the public functions.
+
+    Example: wafer2token cases cases.csv --out answers.csv
+
+    Units are those that the rows state.
+    """
     from reports.cli.checks import cases_verb
 
     cases_verb(table, out, json_)
@@ -124,12 +152,17 @@ def cases(
 @app.command()
 @verb
 def predict(
-    table: Annotated[Path, typer.Argument(metavar="CASES.csv")],
-    out: Annotated[Path, typer.Option("--out", metavar="OUT.csv")],
+    table: Annotated[Path, typer.Argument(metavar="CASES.csv", help="Table of cases; docs/data_dictionary.md.")],
+    out: Annotated[Path, typer.Option("--out", metavar="OUT.csv", help="Table of answers.")],
     anchor: Annotated[Path | None, typer.Option("--anchor", help="Your own measurements, same columns.")] = None,
     json_: Json = False,
 ) -> None:
-    """Predict every row of a table of serving, training, kernel or operator cases, with a 90 % band."""
+    """Predict every row of a table of serving, training or kernel cases.
+
+    Example: wafer2token predict cases.csv --out answers.csv
+
+    Each answer has a 90 % band, in the unit of its row (ms, tokens/s, ...).
+    """
     from reports.cli.engine import predict_verb
 
     predict_verb(table, out, anchor, json_)
@@ -138,7 +171,12 @@ def predict(
 @app.command()
 @verb
 def validate(json_: Json = False) -> None:
-    """Print the engine's cross-validated accuracy, by family, hardware and confidence class."""
+    """Print the engine's cross-validated accuracy.
+
+    Example: wafer2token validate
+
+    Errors in percent of the measured value, by family, hardware and confidence.
+    """
     from reports.cli.engine import validate_verb
 
     validate_verb(json_)
@@ -149,12 +187,17 @@ def validate(json_: Json = False) -> None:
 def backtest(
     origin: Annotated[str | None, typer.Option("--origin", help="2024-01-01 or 2025-01-01; both by default.")] = None,
     draws: Annotated[int, typer.Option("--draws", min=20, help="Draws of the uncertain inputs, per origin.")] = 100,
-    seed: Annotated[int, typer.Option("--seed")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same numbers.")] = 0,
     causes: Annotated[bool, typer.Option("--causes", help="Also plan with today's figures, stage by stage.")] = False,
     out: Out = None,
     json_: Json = False,
 ) -> None:
-    """Forecast from facts known on a past day only, and score it against what came."""
+    """Forecast from facts known on a past day only, scored against what came.
+
+    Example: wafer2token backtest --origin 2024-01-01
+
+    Units in thousands a quarter and a year.
+    """
     from reports.cli.backtest import backtest_verb
 
     backtest_verb(origin, draws, seed, out, json_, causes)
@@ -168,16 +211,21 @@ def engine(
     isl: Annotated[int, typer.Option("--isl", min=1, help="Input tokens.")] = 1000,
     osl: Annotated[int, typer.Option("--osl", min=1, help="Output tokens.")] = 1000,
     concurrency: Annotated[int, typer.Option("--concurrency", min=1, help="Requests in flight, whole group.")] = 16,
-    tp: Annotated[int, typer.Option("--tp", min=1)] = 1,
-    pp: Annotated[int, typer.Option("--pp", min=1)] = 1,
-    ep: Annotated[int, typer.Option("--ep", min=1)] = 1,
-    dp: Annotated[int, typer.Option("--dp", min=1)] = 1,
+    tp: Annotated[int, typer.Option("--tp", min=1, help="Accelerators that share each layer.")] = 1,
+    pp: Annotated[int, typer.Option("--pp", min=1, help="Groups that hold the layers in turn.")] = 1,
+    ep: Annotated[int, typer.Option("--ep", min=1, help="Accelerators that share the experts.")] = 1,
+    dp: Annotated[int, typer.Option("--dp", min=1, help="Copies of the whole.")] = 1,
     weight_format: Annotated[str | None, typer.Option("--format", help="Weight format, e.g. fp8.")] = None,
-    framework: Annotated[str, typer.Option("--framework")] = "vLLM",
+    framework: Annotated[str, typer.Option("--framework", help="vLLM, SGLang, TensorRT-LLM, ...")] = "vLLM",
     anchor: Annotated[Path | None, typer.Option("--anchor", help="Your own measurements, as for predict.")] = None,
     json_: Json = False,
 ) -> None:
-    """One operating point: time, rate, band, memory and what limits it."""
+    """One operating point: time, rate, band, memory and what limits it.
+
+    Example: wafer2token engine Llama-3.1-70B H100 --tp 4 --concurrency 64
+
+    Times in ms, rates in tokens/s per accelerator, memory in GB.
+    """
     from reports.cli.engine import engine_verb
 
     engine_verb(
@@ -203,7 +251,7 @@ def sample(
     scenario: Scenario,
     draws: Annotated[int, typer.Option("--draws", min=1, help="Number of draws.")] = 500,
     workers: Annotated[int, typer.Option("--workers", min=1, help="Processes; the numbers do not depend on it.")] = 1,
-    seed: Annotated[int, typer.Option("--seed")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same numbers.")] = 0,
     inputs: Annotated[str | None, typer.Option("--inputs", help="Paths or groups to draw, comma-separated.")] = None,
     outputs: Annotated[str | None, typer.Option("--outputs", help="Output names, comma-separated.")] = None,
     cluster: Annotated[
@@ -213,7 +261,12 @@ def sample(
     out: Out = None,
     json_: Json = False,
 ) -> None:
-    """Draw the uncertain inputs, solve the whole chain for each, print the spread."""
+    """Draw the uncertain inputs, solve each draw, print the spread.
+
+    Example: wafer2token sample small --draws 200 --out samples
+
+    Outputs in their own units: mean, 5 %, median and 95 % of the draws.
+    """
     from reports.cli.studies import sample_verb, split_names
 
     sample_verb(
@@ -240,13 +293,20 @@ def sensitivity(
     ] = None,
     outputs: Annotated[str | None, typer.Option("--outputs", help="Output names, comma-separated.")] = None,
     samples: Annotated[int | None, typer.Option("--samples", min=1, help="Base samples or trajectories.")] = None,
-    workers: Annotated[int, typer.Option("--workers", min=1)] = 1,
-    seed: Annotated[int, typer.Option("--seed")] = 0,
+    workers: Annotated[int, typer.Option("--workers", min=1, help="Processes; same numbers.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same numbers.")] = 0,
     set_: Sets = None,
     out: Out = None,
     json_: Json = False,
 ) -> None:
-    """Rank the inputs by how far they move the outputs."""
+    """Rank the inputs by how far they move the outputs.
+
+    Example: wafer2token sensitivity small
+
+    Example: wafer2token sensitivity small --method morris --outputs energised:*@2026-Q4
+
+    A tornado prints outputs in their units at the low and high end of each input.
+    """
     from reports.cli.studies import sensitivity_verb, split_names
 
     sensitivity_verb(
@@ -271,7 +331,12 @@ def compare(
     outputs: Annotated[str | None, typer.Option("--outputs", help="Output names, comma-separated.")] = None,
     json_: Json = False,
 ) -> None:
-    """Split the change between two scenarios over the inputs that differ."""
+    """Split the change between two scenarios over the inputs that differ.
+
+    Example: wafer2token compare base cowos_slip
+
+    Parts are in the unit of the output and add up to its change.
+    """
     from reports.cli.studies import compare_verb, split_names
 
     compare_verb(first, second, json_, split_names(outputs))
@@ -286,7 +351,12 @@ def breakeven(
     set_: Sets = None,
     json_: Json = False,
 ) -> None:
-    """Find the value of an input at which an output reaches a target."""
+    """Find the value of an input at which an output reaches a target.
+
+    Example: wafer2token breakeven small --input resources.power_us.capacity --target energised:*@2025=6e6
+
+    The target is in the unit of the output, the answer in that of the input.
+    """
     from reports.cli.studies import breakeven_verb
 
     breakeven_verb(scenario, set_ or [], input_, target, json_)
@@ -302,14 +372,19 @@ def discover(
     draws: Annotated[int, typer.Option("--draws", min=60, help="Number of draws.")] = 400,
     inputs: Annotated[str | None, typer.Option("--inputs", help="Paths or groups to draw, comma-separated.")] = None,
     depth: Annotated[int, typer.Option("--depth", min=1, max=6, help="Conditions of a rule at most.")] = 3,
-    workers: Annotated[int, typer.Option("--workers", min=1)] = 1,
+    workers: Annotated[int, typer.Option("--workers", min=1, help="Processes; same numbers.")] = 1,
     cluster: Annotated[str | None, typer.Option("--cluster", help="Dask scheduler, or local.")] = None,
-    seed: Annotated[int, typer.Option("--seed")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same numbers.")] = 0,
     set_: Sets = None,
     out: Out = None,
     json_: Json = False,
 ) -> None:
-    """Find the conditions under which something happens, such as HBM binding."""
+    """Find when something happens, such as HBM binding.
+
+    Example: wafer2token discover small --target "binding:hbm@2025" --draws 200
+
+    Conditions are shares of an input's range, and values in its unit.
+    """
     from reports.cli.explore import discover_verb
     from reports.cli.studies import split_names
 
@@ -330,7 +405,12 @@ def resilience(
     out: Out = None,
     json_: Json = False,
 ) -> None:
-    """How long the chain survives without a site or stage, and what an outage costs, beside its price."""
+    """How long the chain survives without a site, and what an outage costs.
+
+    Example: wafer2token resilience small --from 2026-Q1
+
+    Times in periods; losses in the unit of the objective (USD), present value.
+    """
     from reports.cli.explore import resilience_verb
     from reports.cli.studies import split_names
 
@@ -344,13 +424,18 @@ def map_(
     x: Annotated[str, typer.Option("--x", help="Path or group across.")] = "yield",
     y: Annotated[str, typer.Option("--y", help="Path or group down.")] = "power",
     outputs: Annotated[str | None, typer.Option("--outputs", help="Output names, comma-separated.")] = None,
-    steps: Annotated[int, typer.Option("--steps", min=2, max=25)] = 7,
+    steps: Annotated[int, typer.Option("--steps", min=2, max=25, help="Cells each way.")] = 7,
     span: Annotated[str, typer.Option("--span", help="Least and greatest scale of both.")] = "0.8,1.2",
     set_: Sets = None,
     out: Out = None,
     json_: Json = False,
 ) -> None:
-    """Outputs over two inputs scaled up and down, and what binds hardest in each cell."""
+    """Outputs over two scaled inputs, and what binds hardest in each cell.
+
+    Example: wafer2token map small --x yield --y power --steps 5 --out maps
+
+    Scales are multiples of the inputs; cells are in the unit of the output.
+    """
     from reports.cli.explore import map_verb
     from reports.cli.studies import split_names
 
@@ -367,7 +452,12 @@ def compare_all(
     out: Out = None,
     json_: Json = False,
 ) -> None:
-    """Solve every library scenario once and put them side by side."""
+    """Solve every library scenario once and put them side by side.
+
+    Example: wafer2token compare-all --out runs
+
+    Accelerators in millions; costs in USD per hour and per million tokens.
+    """
     from reports.cli.explore import compare_all_verb
     from reports.cli.studies import split_names
 
@@ -386,7 +476,10 @@ def view(
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the browser.")] = True,
     json_: Json = False,
 ) -> None:
-    """Open the interactive app: sliders on the limits, answer at once; this machine only."""
+    """Open the interactive app: sliders on the limits; this machine only.
+
+    Example: wafer2token view base
+    """
     from reports.cli.view import view_verb
 
     view_verb(target, port, browser, json_)
@@ -397,12 +490,21 @@ def view(
 def new(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new or empty folder.")], json_: Json = False
 ) -> None:
-    """Start a project: a scenario that runs, its schema for editors, and a note."""
+    """Start a project: a scenario that runs, its schema and a note.
+
+    Example: wafer2token new my_study
+    """
     from reports.cli.run import new_verb
 
     new_verb(folder, json_)
 
 
 def main() -> None:
-    """Console entry; a usage error exits with 2."""
-    sys.exit(app())
+    """Console entry; a usage error exits with 2. A reader that goes away (`| head`) or Ctrl-C leaves no trace."""
+    try:
+        app()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        no_more_readers()
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)

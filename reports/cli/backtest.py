@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reports.cli.exits import print_json
+from reports.cli.exits import UsageError, plain, print_json
+from reports.cli.terminal import head, line, say, table, whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,10 +15,6 @@ if TYPE_CHECKING:
     from scenarios.backtest import Backtest
 
 __all__ = ["backtest_verb"]
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 def backtest_verb(
@@ -36,69 +32,70 @@ def backtest_verb(
     from scenarios.backtest_store import write_backtest
 
     days = list(ORIGINS) if origin is None else [_day(origin)]
-    done = [backtest(day, draws, seed, progress=_say) for day in days]
-    looked = pd.concat([causes(day, progress=_say) for day in days], ignore_index=True) if with_causes else None
+    done = [backtest(day, draws, seed, progress=say) for day in days]
+    looked = pd.concat([causes(day, progress=say) for day in days], ignore_index=True) if with_causes else None
+    written = None
     if out is not None:
-        _say(f"tables: {write_backtest(done, out, {} if looked is None else {'causes': looked})}")
+        written = write_backtest(done, out, {} if looked is None else {"causes": looked})
     if as_json:
-        found = {"backtests": [_plain(b.json()) for b in done]}
-        print_json(found if looked is None else found | {"causes": _plain(looked.to_dict("records"))})
+        found = {"backtests": [plain(b.json()) for b in done]}
+        print_json(found if looked is None else found | {"causes": plain(looked.to_dict("records"))})
         return
     for b in done:
         _print(b)
     if looked is not None:
         _print_causes(looked)
+    if written is not None:
+        whole(f"written: {written}")
+    else:
+        line("Not stored: --out DIR writes the scores as tables. What they mean: docs/backtest.md.")
 
 
 def _day(text: str) -> date:
-    from scenarios.scoring import ScoreError
-
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise ScoreError(f"--origin {text!r} is not a day such as 2024-01-01") from None
+        raise UsageError(f"--origin {text!r}: not a day; write one such as 2024-01-01") from None
 
 
 def _print(b: Backtest) -> None:
-    inputs = f"{len(b.stand_ins)} inputs illustrative"
-    print(f"\nBacktest from {b.origin}: {b.draws} draws, {b.failed} without a plan, {inputs}")
-    print(f"{'':19}{'scored':>7}{'coverage':>10}{'width':>8}{'score':>8}{'last':>8}{'growth':>8}  beats both")
-    for r in b.summary.to_dict("records"):
-        name = f"{r['level']} {r['span']}s"
-        print(
-            f"{name:19}{r['scored']:7d}{r['coverage']:10.0%}{r['width']:8.2f}{r['score']:8.2f}{r['score_last']:8.2f}"
-            f"{r['score_growth']:8.2f}  {'yes' if r['beats_both'] else 'no'}"
-        )
-    print(f"\n{'group':24}{'period':9}{'outcome':>9} {'its band':>14}{'forecast':>10} {'90 % band':>14}  thousand")
-    for r in b.scores.to_dict("records"):
-        if r["span"] == "year" or r["level"] == "part":
-            print(_line(r))
+    head(f"Backtest from {b.origin}: what was known on that day, against what came")
+    line(f"{b.draws} draws, {b.failed} of them without a plan; {len(b.stand_ins)} inputs are illustrative.")
+    rows = [
+        [
+            f"{r['level']}, by {r['span']}", f"{r['scored']:d}", f"{r['coverage']:.0%}", f"{r['width']:.2f}",
+            f"{r['score']:.2f}", f"{r['score_last']:.2f}", f"{r['score_growth']:.2f}",
+            "yes" if r["beats_both"] else "no",
+        ]
+        for r in b.summary.to_dict("records")
+    ]  # fmt: skip
+    table(["", "scored", "in band", "width", "score", "last", "growth", "beats both"], rows)
+    line("in band: outcomes inside the 90 % band. width and score (smaller is better) in logarithms; last and growth: "
+         "scores of two naive forecasts, that the last value or its growth goes on.")  # fmt: skip
+    head("Thousands of units: outcome (its band) against forecast (90 % band)")
+    lines = [_row(r) for r in b.scores.to_dict("records") if r["span"] == "year" or r["level"] == "part"]
+    table(["group", "period", "outcome", "its band", "forecast", "90 % band", ""], [r[:7] for r in lines], words=2)
+    line("* outside the 90 % band. Years that were missed, and why:")
+    for title, period, *_, missed, reason in lines:
+        if missed and "-" not in period:
+            line(f"{title} {period}: {reason or 'no reason found'}", indent=2)
     for r in b.others.to_dict("records"):
         ours = f"{r['value']:.3g} ({r['low']:.3g} to {r['high']:.3g})"
-        print(f"{r['what']:20} {r['period']:8} {r['outcome']:8.3g} against {ours} {r['unit']}")
+        line(f"{r['what']} {r['period']}: outcome {r['outcome']:.3g}, forecast {ours} {r['unit']}")
 
 
 def _print_causes(table: pd.DataFrame) -> None:
     """Thousand units of the nominal plan, as forecast and with today's figures of one stage at a time."""
-    print("\nNominal plan with today's figures of one stage, thousand units")
+    head("Nominal plan with today's figures of one stage, thousand units")
     for (origin, designer, year), rows in table.groupby(["origin", "designer", "year"], sort=False):
         units = ", ".join(f"{r['stage']} {r['units'] / 1e3:.0f}" for r in rows.to_dict("records"))
-        print(f"  {origin} {designer} {year}: outcome {rows['outcome'].iloc[0] / 1e3:.0f}; {units}")
+        line(f"{origin} {designer} {year}: outcome {rows['outcome'].iloc[0] / 1e3:.0f}; {units}", indent=2)
 
 
-def _line(r: dict[Any, Any]) -> str:
+def _row(r: dict[Any, Any]) -> list[str]:
+    """Cells of one scored total, and why it was missed."""
     k = {key: float(r[key]) / 1e3 for key in ("outcome", "outcome_low", "outcome_high", "value", "low", "high")}
     theirs, ours = f"{k['outcome_low']:.0f}-{k['outcome_high']:.0f}", f"{k['low']:.0f}-{k['high']:.0f}"
-    head = f"{r['title']:24}{r['period']:9}{k['outcome']:9.0f} {theirs:>14}{k['value']:10.0f} {ours:>14}"
-    return head + ("" if r["inside"] else f"  MISS {r['reason']}")
-
-
-def _plain(value: Any) -> Any:
-    """numpy numbers as plain ones, what is not finite as null."""
-    if isinstance(value, dict):
-        return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, list):
-        return [_plain(v) for v in value]
-    if hasattr(value, "item"):
-        value = value.item()
-    return None if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))) else value
+    missed = "" if r["inside"] else "*"
+    reason = "" if r["inside"] else str(r["reason"])
+    return [r["title"], r["period"], f"{k['outcome']:.0f}", theirs, f"{k['value']:.0f}", ours, missed, reason]

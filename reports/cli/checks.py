@@ -6,6 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from reports.cli.exits import CheckFailedError, print_json
+from reports.cli.terminal import line, table, whole
 
 __all__ = ["cases_verb", "examples_verb"]
 
@@ -19,22 +20,23 @@ def examples_verb(as_json: bool) -> None:
     if as_json:
         print_json({"examples": [asdict(r) for r in rows], "failed": len(failed)})
     else:
-        print(f"{'example':9} {'expected':>14} {'computed':>14}  {'unit':22} function")
+        cells = []
         for r in rows:
             computed = "-" if r.computed is None else f"{r.computed:.6g}"
-            mark = "" if r.passed else f"  OFF {r.reason}"
-            print(f"{r.id:9} {r.expected:>14.6g} {computed:>14}  {r.unit:22} {r.function}{mark}")
-        print(f"{len(rows) - len(failed)} of {len(rows)} agree")
+            mark = "" if r.passed else f" OFF {r.reason}"
+            cells.append([r.id, f"{r.function.rpartition('.')[2]}{mark}", r.unit, f"{r.expected:.6g}", computed])
+        table(["example", "function", "unit", "expected", "computed"], cells, words=3)
+        line(f"{len(rows) - len(failed)} of {len(rows)} worked examples agree.")
     if failed:
         raise CheckFailedError(f"{len(failed)} worked example(s) are off: {', '.join(r.id for r in failed)}")
 
 
-def cases_verb(table: Path, out: Path, as_json: bool) -> None:
+def cases_verb(rows: Path, out: Path, as_json: bool) -> None:
     """Answer a table of cost cases."""
     from econ.cases import cases_file
 
-    answered = cases_file(table, out)
+    answered = cases_file(rows, out)
     if as_json:
         print_json({"out": str(out), "rows": answered})
     else:
-        print(f"{answered} rows written to {out}")
+        whole(f"{answered} rows written to {out}")

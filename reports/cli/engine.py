@@ -2,72 +2,80 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from reports.cli.exits import print_json
+from reports.cli.exits import plain, print_json
+from reports.cli.terminal import head, line, table, whole
 
 __all__ = ["engine_verb", "predict_verb", "validate_verb"]
 
 
-def predict_verb(table: Path, out: Path, anchor: Path | None, as_json: bool) -> None:
+def predict_verb(cases: Path, out: Path, anchor: Path | None, as_json: bool) -> None:
     """Predict every row of a table."""
     from econ.performance.predict import predict_file, unread_columns
 
-    answers = predict_file(table, out, anchor)
+    answers = predict_file(cases, out, anchor)
     answered = sum(a.answered for a in answers)
-    passed = unread_columns(table)
+    passed = unread_columns(cases)
     if as_json:
         print_json({"out": str(out), "rows": len(answers), "answered": answered, "columns_not_read": passed})
     else:
-        print(f"{answered} of {len(answers)} rows answered, written to {out}; the others say why in `reason`")
+        line(f"{answered} of {len(answers)} rows answered; the others say why in `reason`.")
         if passed:
-            print(f"columns that were not read: {', '.join(passed)}")
+            line(f"columns that were not read: {', '.join(passed)}")
+        whole(f"written: {out}")
 
 
 def validate_verb(as_json: bool) -> None:
     """Print the cross-validated accuracy by what is asked, by hardware and by confidence class."""
     from econ.performance.training_accuracy import training_accuracy
-    from econ.performance.validate import accuracy_table, answered_share, format_table
+    from econ.performance.validate import accuracy_table, answered_share
 
     tables = {by: accuracy_table(by) for by in ("family", "hardware", "confidence")}
     tables["family, one row of the group as anchor"] = accuracy_table("family", ("anchored",))
     training = training_accuracy()
     if as_json:
         payload: dict[str, Any] = {by: [r.as_dict() for r in rows] for by, rows in tables.items()}
-        payload["training"] = [dict(r) if isinstance(r, dict) else asdict(r) for r in training]
+        payload["training"] = [dict(r) for r in training]
         payload["answered"] = {k: {"answered": a, "rows": n} for k, (a, n) in answered_share().items()}
-        print_json(_finite(payload))
+        print_json(plain(payload))
         return
+    line("Error of the engine on measurements that its fit has not seen: whole (model, hardware) pairs, whole "
+         "accelerators or whole families left out. Percent of the measured value.")  # fmt: skip
+    head("Summary: pairs left out")
+    _print_summary()
+    line("all: mean absolute error (MAPE) over all rows; sound: without rows that contradict physics or their "
+         "neighbours; in band: share inside the 90 % band; roofline: MAPE of a plain roofline.")  # fmt: skip
+    for by, rows in tables.items():
+        head(f"By {by}")
+        _print_accuracy([r.as_dict() | {"group": r.slice} for r in rows])
+    head("Training step, by what was left out and how the layout is known")
+    _print_accuracy([{**r, "group": "all runs" if r["group"] == "all" else r["group"]} for r in training])
+    line("bias: median of predicted over measured. p90: 90 % of the errors are below it.")
+    head("Rows that the engine answers")
+    table(["measurements", "answered", "of"], [[k, str(a), str(n)] for k, (a, n) in answered_share().items()])
+
+
+def _print_summary() -> None:
+    """The accuracy table of the README, for a terminal."""
     from reports.accuracy import accuracy_markdown
 
-    print("summary: whole (model, hardware) pairs left out of the fit\n" + accuracy_markdown() + "\n")
-    print(
-        "Every figure is measured on groups left out of the fit: whole (model, hardware) pairs, whole accelerators, "
-        "whole families."
-    )
-    for by, rows in tables.items():
-        print(f"\nby {by}\n{format_table(rows)}")
-    print("\ntraining")
-    for row in training:
-        print("  " + "  ".join(f"{k} {v:.4g}" if isinstance(v, float) else f"{k} {v}" for k, v in _fields(row).items()))
-    print("\nanswered rows")
-    for name, (answered, total) in answered_share().items():
-        print(f"  {name:32} {answered} of {total}")
+    rows = [[cell.strip() for cell in text.strip("|").split("|")] for text in accuracy_markdown().splitlines()[2:]]
+    table(["what", "rows", "all", "median", "sound", "in band", "roofline"], rows)
 
 
-def _fields(row: Any) -> dict[str, Any]:
-    return dict(row) if isinstance(row, dict) else asdict(row)
-
-
-def _finite(value: Any) -> Any:
-    """NaN (no figure) as None, so that the object is valid JSON."""
-    if isinstance(value, dict):
-        return {k: _finite(v) for k, v in value.items()}
-    if isinstance(value, list):
-        return [_finite(v) for v in value]
-    return None if isinstance(value, float) and value != value else value
+def _print_accuracy(groups: Sequence[Mapping[str, Any]]) -> None:
+    """Accuracy in percent, a line a group and what was left out of its fit."""
+    names = ("mape", "median", "p90", "bias", "coverage", "roofline_mape")
+    rows = []
+    for row in groups:
+        values = {k: float("nan") if row[k] is None else float(row[k]) for k in names}
+        numbers = ["-" if v != v else f"{v:.2f}" if k == "bias" else f"{v:.1f}" for k, v in values.items()]
+        rows.append([str(row["group"]).replace("_", " "), str(row["left_out"]), str(row["rows"]), *numbers])
+    table(["group", "left out", "rows", "MAPE", "median", "p90", "bias", "in band", "roofline"], rows, words=2)
 
 
 #: What an anchored operating point shows: metric, its unit in a case row, words.
@@ -90,10 +98,10 @@ def engine_verb(model: str, hardware: str, as_json: bool, anchor: Path | None = 
     _print_point(point, setup)
     for row in anchored:
         if row["predicted"] is None:
-            print(f"anchored {row['metric']}: {row['reason']}")
+            line(f"anchored {row['metric']}: {row['reason']}")
         else:
             band = f"({row['low']:.4g} to {row['high']:.4g})"
-            print(f"anchored {row['words']}: {row['predicted']:.4g} {row['unit']} {band}, {row['confidence']}")
+            line(f"anchored {row['words']}: {row['predicted']:.4g} {row['unit']} {band}, {row['confidence']}")
 
 
 def _anchored(model: str, hardware: str, anchor: Path, setup: dict[str, Any]) -> list[dict[str, Any]]:
@@ -116,27 +124,32 @@ def _anchored(model: str, hardware: str, anchor: Path, setup: dict[str, Any]) ->
 
 
 def _print_point(point: Any, setup: dict[str, Any]) -> None:
-    low, high = point.tpot_band_s
-    print(
+    line(
         f"{point.model} on {point.accelerators:g} x {point.hardware}, {setup['concurrency']} requests in flight, "
         f"{setup['isl']} tokens in, {setup['osl']} out"
     )
-    print(f"time to first token      {1e3 * point.ttft_s:9.1f} ms   (90 % band {_ms(point.ttft_band_s)})")
-    print(f"time per output token    {1e3 * point.tpot_s:9.2f} ms   (90 % band {1e3 * low:.2f} to {1e3 * high:.2f})")
-    print(
-        f"output rate              {point.output_tokens_per_s_per_accelerator:9.1f} tokens/s per accelerator "
-        f"({point.output_band[0]:.0f} to {point.output_band[1]:.0f})"
+    ttft, tpot = (f"{1e3 * v:.4g} ms" for v in (point.ttft_s, point.tpot_s))
+    rate = f"{point.output_tokens_per_s_per_accelerator:.1f} tokens/s"
+    low, high = point.output_band
+    table(
+        ["", "value", "90 % band"],
+        [
+            ["time to first token", ttft, _ms(point.ttft_band_s)],
+            ["time per output token", tpot, _ms(point.tpot_band_s)],
+            ["output rate per accelerator", rate, f"{low:.0f} to {high:.0f}"],
+        ],
     )
-    print(
-        f"confidence {point.confidence}; limited by {point.limited_by}; "
+    line(
+        f"confidence {point.confidence}; limited by {point.limited_by.replace('_', ' ')}; "
         f"running batch {point.running_batch:.1f} of at most {point.largest_batch:.0f}"
     )
-    print(
-        f"memory per accelerator   weights {point.weight_bytes_per_accelerator / 1e9:.1f} GB, "
+    line(
+        f"memory per accelerator: weights {point.weight_bytes_per_accelerator / 1e9:.1f} GB, "
         f"KV cache {point.kv_bytes_per_accelerator / 1e9:.1f} GB"
     )
-    print("one decode step, by part: " + ", ".join(f"{k} {1e3 * v:.2f} ms" for k, v in point.breakdown_s.items()))
+    parts = ", ".join(f"{k.replace('_', ' ')} {1e3 * v:.2f} ms" for k, v in point.breakdown_s.items())
+    line(f"one decode step, by part: {parts}")
 
 
 def _ms(band: tuple[float, float]) -> str:
-    return f"{1e3 * band[0]:.1f} to {1e3 * band[1]:.1f}"
+    return f"{1e3 * band[0]:.4g} to {1e3 * band[1]:.4g}"

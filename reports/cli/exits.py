@@ -7,18 +7,34 @@ from __future__ import annotations
 
 import errno
 import functools
+import inspect
 import json
 import os
 import sys
 from collections.abc import Callable
-from typing import NoReturn, ParamSpec
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
 
-__all__ = ["CHECK_FAILED", "INFEASIBLE", "INVALID", "CheckFailedError", "UsageError", "print_json", "verb"]
+import typer
+
+from reports.cli import terminal
+
+__all__ = [
+    "CHECK_FAILED",
+    "INFEASIBLE",
+    "INVALID",
+    "CheckFailedError",
+    "UsageError",
+    "no_more_readers",
+    "plain",
+    "print_json",
+    "verb",
+]
 
 USAGE, INVALID, INFEASIBLE, CHECK_FAILED, INTERRUPTED = 2, 3, 4, 5, 130
 _FULL, _CLOSED = "free space there, or give another path", "give a path that you may write to"
 _REMEDY = {errno.ENOSPC: _FULL, errno.EDQUOT: _FULL, errno.EFBIG: _FULL, errno.EROFS: _CLOSED, errno.EACCES: _CLOSED}
-P = ParamSpec("P")
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress: only the answer, or an error.")]
 
 
 class UsageError(ValueError):
@@ -30,31 +46,61 @@ class CheckFailedError(Exception):
 
 
 def print_json(value: object) -> None:
-    """Write one JSON object to stdout; NaN and infinities are refused."""
+    """Write one JSON object to stdout; NaN and infinities are refused (`plain` makes them null)."""
+    terminal.end()
     json.dump(value, sys.stdout, indent=1, allow_nan=False, default=str)
     sys.stdout.write("\n")
 
 
-def verb(function: Callable[P, None]) -> Callable[P, None]:
-    """Turn the exceptions of a verb into a message on stderr and the exit code above."""
+def plain(value: Any) -> Any:
+    """numpy numbers as plain ones, keys as text, what is not finite as None.
+
+    >>> plain({"a": (float("nan"), 1.5)})
+    {'a': [None, 1.5]}
+    """
+    if isinstance(value, dict):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(v) for v in value]
+    if hasattr(value, "item"):
+        value = value.item()
+    return None if isinstance(value, float) and (value != value or abs(value) == float("inf")) else value
+
+
+def verb(function: Callable[..., None]) -> Callable[..., None]:
+    """Give a verb `--quiet`, and turn its exceptions into a message on stderr and the exit code above."""
 
     @functools.wraps(function)
-    def call(*args: P.args, **kwargs: P.kwargs) -> None:
+    def call(*args: Any, quiet: bool = False, **kwargs: Any) -> None:
+        terminal.begin(quiet)
         try:
             function(*args, **kwargs)
+            sys.stdout.flush()
         except KeyboardInterrupt:
             _stop("interrupted; nothing half-written was left", INTERRUPTED)
         except CheckFailedError as exc:
             _stop(str(exc), CHECK_FAILED)
         except BrokenPipeError:
-            sys.stderr.close()
-            sys.exit(0)
+            no_more_readers()
         except Exception as exc:  # every other exception is told by its kind
             if os.environ.get("WAFER2TOKEN_DEBUG"):
                 raise
             _stop(_message(exc), _code(exc))
+        finally:
+            terminal.end()
 
+    own = inspect.signature(function, eval_str=True)
+    option = inspect.Parameter("quiet", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Quiet)
+    call.__signature__ = own.replace(parameters=[*own.parameters.values(), option])  # type: ignore[attr-defined]
+    call.__annotations__ = {**function.__annotations__, "quiet": Quiet}
     return call
+
+
+def no_more_readers() -> None:
+    """End quietly when the reader of stdout is gone (`| head`): what is still in the buffer goes nowhere."""
+    with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+    sys.exit(0)
 
 
 def _code(exc: Exception) -> int:
@@ -77,5 +123,6 @@ def _message(exc: Exception) -> str:
 
 
 def _stop(message: str, code: int) -> NoReturn:
+    terminal.end()
     print(message, file=sys.stderr)
     sys.exit(code)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from reports.cli.exits import print_json
+from reports.cli.terminal import line, table, whole
 from supply.facts import Fact, SeriesPoint, catalog
 
 __all__ = ["search_facts", "show_fact"]
@@ -23,11 +24,12 @@ def show_fact(fact_id: str, as_json: bool) -> None:
     for depth, row in enumerate(rows):
         indent = "    " if depth else ""
         if depth == 1:
-            print("\nrests on")
+            line("rests on")
         for key, value in _plain(row).items():
             if value not in (None, "", []):
-                print(f"{indent}{key:12} {value}")
-        print()
+                text = " ".join(str(v) for v in value) if isinstance(value, list | tuple) else str(value)
+                (whole if key in ("url", "id", "file") else _field)(f"{indent}{key:12} {text}")
+        line()
 
 
 def search_facts(text: str, limit: int, as_json: bool) -> None:
@@ -42,11 +44,12 @@ def search_facts(text: str, limit: int, as_json: bool) -> None:
     for fact in found[:limit]:
         span = f" ({fact.low:g} to {fact.high:g})" if fact.low is not None and fact.high is not None else ""
         value = fact.value if isinstance(fact.value, str) else f"{fact.value:g}"
-        print(f"{fact.id}\n    {value}{span} {fact.unit}, {fact.kind}, about {fact.valid_to}, {fact.source[:70]}")
-    for name in series:
-        print(f"series {name}")
+        whole(fact.id)
+        line(f"{value}{span} {fact.unit}, {fact.kind}, about {fact.valid_to}, {fact.source[:70]}", indent=4)
+    if series:
+        line(f"series: {', '.join(series)}")
     shown = min(limit, len(found))
-    print(f"{shown} of {len(found)} facts and {len(series)} series; --show ID prints one whole")
+    line(f"{shown} of {len(found)} facts and {len(series)} series; --limit N shows more, --show ID one of them whole.")
 
 
 def _show_series(series_id: str, as_json: bool) -> None:
@@ -55,11 +58,18 @@ def _show_series(series_id: str, as_json: bool) -> None:
         print_json({"series": series_id, "points": [_plain(p) for p in series.points]})
         return
     first = series.points[0]
-    print(f"{series_id}: {first.subject}, {first.quantity} [{first.unit}]")
+    line(f"{series_id}: {first.subject}, {first.quantity} [{first.unit}]")
     if series.outcome_derived:
-        print("outcome: rests on shipments or accelerator revenue, so it is scored against and never an input")
-    for p in series.points:
-        print(f"{p.period}  {p.value:>12g}  {p.low:>12g}  {p.high:>12g}  {p.kind:12}  {' '.join(p.basis)[:70]}")
+        line("outcome: rests on shipments or accelerator revenue, so it is scored against and never an input")
+    rows = [[p.period, p.kind, f"{p.value:g}", f"{p.low:g}", f"{p.high:g}"] for p in series.points]
+    table(["period", "kind", "value", "low", "high"], rows, words=2)
+    line(f"rests on: {', '.join(dict.fromkeys(fact for p in series.points for fact in p.basis))}")
+
+
+def _field(text: str) -> None:
+    """One field of a fact, its further lines below its first word."""
+    indent = len(text) - len(text.lstrip())
+    line(text.strip(), indent=indent, hang=13)
 
 
 def _plain(row: Fact | SeriesPoint) -> dict[str, object]:

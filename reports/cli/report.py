@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reports.cli.exits import print_json
+from reports.cli.terminal import say, whole
 
 if TYPE_CHECKING:
     from reports.choices import Choices
@@ -61,7 +61,7 @@ def report_verb(
         print_json({"report": str(files[0]), "files": [str(f) for f in files], "runs": [r.id for r in runs]})
     else:
         for file in files:
-            print(file)
+            whole(str(file))
 
 
 def _write(
@@ -79,25 +79,21 @@ def _write(
     files = []
     report = make_report(runs, before, sample, choices, studies) if {"html", "pdf", "xlsx"} & set(formats) else None
     if "html" in formats:
-        files.append(write_report(runs, out, previous=before, progress=_say, report=report))
+        files.append(write_report(runs, out, previous=before, progress=say, report=report))
     if "pdf" in formats:
         from reports.pdf import write_pdf
 
-        _say("setting the PDF")
+        say("setting the PDF")
         files.append(write_pdf(runs, out / f"{runs[0].id}.pdf", before, report))
     for number, run in enumerate(runs):
         if "xlsx" in formats:
             from reports.workbook import write_workbook
 
-            _say(f"writing the workbook of {run.id}")
+            say(f"writing the workbook of {run.id}")
             files.append(write_workbook(run, out / f"{run.id}.xlsx", report if number == 0 else None))
         if "exchange" in formats:
             from reports.exchange import write_exchange
 
-            _say(f"writing the exchange files of {run.id}")
+            say(f"writing the exchange files of {run.id}")
             files.append(write_exchange(run, out / f"{run.id}-exchange"))
     return files
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

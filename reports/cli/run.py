@@ -7,37 +7,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reports.cli.exits import UsageError, print_json
+from reports.cli.exits import print_json
+from reports.cli.sets import parse_sets
+from reports.cli.terminal import amount, head, line, say, sparkline, table, whole, width
+from reports.wording import stage_title
 
 if TYPE_CHECKING:
+    from reports.context import Context
     from scenarios.load import Scenario
     from scenarios.runs import Run
 
-__all__ = ["check_verb", "new_verb", "parse_sets", "run_verb"]
+__all__ = ["check_verb", "new_verb", "run_verb"]
 
-
-def parse_sets(texts: Sequence[str]) -> list[tuple[str, Any]]:
-    """`PATH=VALUE` texts as (path, value); the value is read as YAML, so `{scale: 0.8}` is an edit.
-
-    >>> parse_sets(["resources.power_us.capacity={scale: 0.8}", "discount_rate=0.08"])
-    [('resources.power_us.capacity', {'scale': 0.8}), ('discount_rate', 0.08)]
-
-    Raises:
-        UsageError: for a text without `=` or with a value that is not YAML.
-    """
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-
-    out = []
-    for text in texts:
-        path, equals, value = text.partition("=")
-        if not equals or not path.strip():
-            raise UsageError(f"--set {text!r}: write PATH=VALUE, e.g. resources.power_us.capacity={{scale: 0.8}}")
-        try:
-            out.append((path.strip(), YAML(typ="safe", pure=True).load(value)))
-        except YAMLError as exc:
-            raise UsageError(f"--set {text!r}: the value is not YAML: {exc}") from exc
-    return out
+#: A limit below this use is priced through contracts on shares of it.
+SLACK = 0.999
 
 
 def read_scenario(name: str, sets: Sequence[tuple[str, Any]]) -> Scenario:
@@ -55,7 +38,7 @@ def run_verb(scenario: str, sets: Sequence[str], out: Path | None, report: Path 
     """Solve, cost and store; print the answer, or the JSON object."""
     from scenarios.runner import run
 
-    done = run(read_scenario(scenario, parse_sets(sets)), (), out, study=report is not None, progress=_say)
+    done = run(read_scenario(scenario, parse_sets(sets)), (), out, study=report is not None, progress=say)
     if as_json:
         print_json(done.json())
     else:
@@ -63,7 +46,7 @@ def run_verb(scenario: str, sets: Sequence[str], out: Path | None, report: Path 
     if report is not None:
         from reports.market_report import write_report
 
-        path = write_report([done], report, progress=_say)
+        path = write_report([done], report, progress=say)
         print(f"report: {path}", file=sys.stderr if as_json else sys.stdout)
 
 
@@ -83,14 +66,18 @@ def check_verb(scenario: str, sets: Sequence[str], outputs: bool, as_json: bool)
         )
         return
     for warning in resolved.warnings:
-        print(f"warning: {warning}")
+        line(f"warning: {warning}")
     network = resolved.network
-    print(
+    labels = network.horizon.labels()[: network.horizon.periods]
+    line(
         f"{resolved.scenario.name}: no problem; {len(network.processes)} processes, {len(network.resources)} limits, "
-        f"{len(network.fleet)} accelerators, {network.horizon.periods} periods and a tail of {network.horizon.tail}"
+        f"{len(network.fleet)} accelerators, {labels[0]} to {labels[-1]} ({len(labels)} periods) and a tail of "
+        f"{network.horizon.tail}"
     )
     for name in names:
         print(name)
+    if not names:
+        whole(f"Next: wafer2token run {scenario}")
 
 
 def new_verb(folder: Path, as_json: bool) -> None:
@@ -103,17 +90,66 @@ def new_verb(folder: Path, as_json: bool) -> None:
     else:
         for path in made:
             print(path)
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+        starter = next((path for path in made if path.suffix == ".yaml"), folder)
+        whole(f"Next: wafer2token run {starter}")
 
 
 def print_answer(run: Run) -> None:
-    """The five-line answer within 80 columns, and where the run is."""
+    """The answer in five sentences, how full each stage is, the limits of now, and where the run is."""
     from reports.answer_text import terminal_lines
+    from reports.context import Context
 
-    for line in terminal_lines(run):
-        print(line)
+    for text in terminal_lines(run, width()):
+        line(text, hang=0) if not text.startswith(" ") else line(text.strip(), indent=2, hang=0)
+    context = Context(run)
+    _print_use(context)
+    _print_limits(context)
+    line()
     if run.folder is not None:
-        print(f"run: {run.folder}")
+        whole(f"run: {run.folder}")
+        whole(f"Next: wafer2token report {run.folder} --format html,pdf,xlsx")
+    else:
+        line("Not stored: --out DIR keeps the run for report, view and compare.")
+
+
+def _print_use(c: Context) -> None:
+    """Use of the fullest limit of each stage over time."""
+    use = c.quantity("utilisation")
+    if use.empty:
+        return
+    grid = use.groupby(["stage", "period"], sort=False)["value"].max().unstack("stage").reindex(c.periods)
+    if len(c.periods) == 1:
+        shares = ", ".join(f"{stage_title(str(s))} {100 * grid[s].iloc[0]:.0f} %" for s in grid)
+        line(f"Use in {c.now}: {shares}.")
+        return
+    head(f"Use of the fullest limit of each stage, {c.periods[0]} to {c.periods[-1]}, 0 to 100 %")
+    rows = []
+    for stage in grid:
+        values = [float(v) for v in grid[stage]]
+        last = c.periods.index(c.now)
+        shown = "-" if values[last] != values[last] else f"{100 * values[last]:.0f} %"
+        rows.append([stage_title(str(stage)), sparkline(values, width() - 40), shown])
+    table(["stage", "use over time", c.now], rows, words=2)
+
+
+def _print_limits(c: Context) -> None:
+    """What one more of each limit that binds now is worth, for the period only and for good."""
+    rows = []
+    for b in c.bindings(c.now):
+        price, gain = b["price"], (b["plus_1_percent"] or {}).get("energised" if c.has_fleet else "finished")
+        unit = str(price["unit"]).partition("/")[2]
+        worth = [amount(price["native"]), amount(price["lasting"])]
+        rows.append([f"{b['title']} [{unit}]", f"{100 * b['utilisation']:.0f} %", *worth, amount(gain)])
+    if not rows:
+        return
+    what = "energised" if c.has_fleet else "finished"
+    money = "USD" if c.has_money else str(c.bindings(c.now)[0]["price"]["unit"]).partition("/")[0]
+    head(f"Limits with a price in {c.now}, {money} for one more unit")
+    table(["limit", "use", "period only", "lasting", f"1 % more: {what}"], rows)
+    line("period only: one more unit in this period alone; lasting: from then on to the end of the model. "
+         f"1 % more: accelerators {what} over the whole horizon when the plan is solved again with 1 % more of the "
+         "limit in this period; it may be 0 or negative where products change places.")  # fmt: skip
+    if any(b["price"]["native"] == 0 for b in c.bindings(c.now)):
+        line("A price of 0 for the period only: the limit is full, but one more unit in it alone gains nothing.")
+    if any(b["utilisation"] < SLACK for b in c.bindings(c.now)):
+        line("Use below 100 %: what binds are the shares that contracts give of the limit.")
