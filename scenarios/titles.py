@@ -10,7 +10,15 @@ import pandas as pd
 if TYPE_CHECKING:
     from supply.network import Contract, Network
 
-__all__ = ["NAME_COLUMNS", "contract_title", "designer_title", "driver_title", "names_table", "path_title"]
+__all__ = [
+    "NAME_COLUMNS",
+    "contract_title",
+    "cost_title",
+    "designer_title",
+    "driver_title",
+    "names_table",
+    "path_title",
+]
 
 NAME_COLUMNS = ("kind", "id", "title", "stage", "designer", "region")
 _DESIGNERS = {"nvidia": "NVIDIA", "amd": "AMD", "google": "Google", "aws": "AWS", "h20": "H20"}
@@ -39,6 +47,15 @@ def designer_title(name: str) -> str:
     ('NVIDIA', 'Acme')
     """
     return _DESIGNERS.get(name, name[:1].upper() + name[1:])
+
+
+def cost_title(name: str) -> str:
+    """A shared number of the section `costs` in words, empty where it has none.
+
+    >>> cost_title("energy_load")
+    'Mean draw of peak rating'
+    """
+    return _COSTS.get(name, "")
 
 
 def contract_title(network: Network, contract: Contract) -> str:

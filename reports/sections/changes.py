@@ -13,8 +13,9 @@ from reports.figures.cases import scenario_panels
 from reports.figures.style import FigureCard
 from reports.sections.limits import scope
 from reports.spans import join
-from reports.wording import count, listing, money, percent, plain, stage_title
+from reports.wording import count, in_sentence, listing, money, percent, plain, stage_title
 from scenarios.change_causes import Cause, Causes, why_changed
+from scenarios.titles import cost_title
 
 __all__ = ["causes_of", "change_words", "changes_section", "compare_section"]
 
@@ -85,7 +86,7 @@ def _output_title(output: str) -> str:
 
 def _signed(value: float) -> tuple[str, float]:
     sign = "+" if value > 0 else ""
-    return (f"{sign}{count(value)}", value)
+    return (f"{sign}{plain(value)}", value)
 
 
 def _key(kind: str) -> str:
@@ -99,8 +100,8 @@ def _name(c: Context, cause: Cause) -> str:
     section, _, name = cause.name.partition(".")
     if not name or "(" in section:
         return cause.name.replace("_", " ")
-    title = c.title(name)
-    return title if title != name.replace("_", " ") else cause.name
+    title = cost_title(name) if section == "costs" else c.title(name)
+    return title or cause.name if section == "costs" else title if title != name.replace("_", " ") else cause.name
 
 
 def change_words(c: Context, previous: Context | None, causes: Causes | None = None) -> str:
@@ -128,16 +129,15 @@ def _why(c: Context, previous: Context, causes: Causes, output: str) -> str:
         reason = say(f"changes.not_split_{causes.reason or 'unsolved'}")
         return say("changes.inputs_differ", reason=reason, all=len(changed), names=names or say("changes.none"))
     total = causes.now[output] - causes.before[output]
-    parts = [
-        say(
-            "changes.part",
-            name=_name(c, cause),
-            kind=say(f"changes.kind_{_key(cause.kind)}"),
-            change=_signed(cause.parts[output])[0],
-            share=percent(cause.parts[output] / total),
-        )
-        for cause in sorted(causes.causes, key=lambda x: -abs(x.parts[output]))[:3]
-    ]
+    shared = all(cause.parts[output] / total >= 0 for cause in causes.causes)
+    parts = []
+    for cause in sorted(causes.causes, key=lambda x: -abs(x.parts[output]))[:3]:
+        fields = {"name": in_sentence(_name(c, cause)), "kind": say(f"changes.kind_{_key(cause.kind)}")}
+        fields["change"] = _signed(cause.parts[output])[0]
+        if shared:
+            parts.append(say("changes.part_shared", **fields, share=percent(cause.parts[output] / total)))
+        else:  # causes that work against one another have no share of the change
+            parts.append(say("changes.part", **fields))
     rest = len(causes.causes) - len(parts)
     more = say("changes.more", more=rest) if rest else ""
     return say("changes.parts", parts=join("; ", parts), more=more)

@@ -18,6 +18,9 @@ from reports.wording import count, percent, plain, span_words, stage_title
 
 __all__ = ["binding_figure", "limits_section", "prices_section"]
 
+#: One-period prices below this share of the lasting price are dust of the solver: the limit binds later, not now.
+DUST = 1e-6
+
 
 def binding_figure(c: Context) -> Any:
     """The first figure: which stage is scarce, quarter by quarter."""
@@ -178,7 +181,8 @@ def _money_note(c: Context) -> str:
 def _price_row(c: Context, period: str, b: dict[str, Any], many: bool) -> list[Any]:
     price, (low, high) = b["price"], b["price_range"]
     wide = high - low > 0.01 * max(abs(price["native"]), abs(high))
-    shown = plain(price["native"]) + (say("limits.price_range", low=plain(low), high=plain(high)) if wide else "")
+    native = price["native"] if price["native"] > DUST * abs(price["lasting"]) else 0.0
+    shown = plain(native) + (say("limits.price_range", low=plain(low), high=plain(high)) if wide else "")
     row: list[Any] = [period] if many else []
     row += [
         b["title"],

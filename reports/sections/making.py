@@ -187,7 +187,7 @@ def _carbon(c: Context, s: Section) -> None:
         rows.append(
             [
                 *row,
-                (plain(whole.value), whole.value),
+                (plain(whole.value, digits_for(whole.value, whole.low, whole.high)), whole.value),
                 band(whole.low, whole.high),
                 (f"{whole.water_liters:,.0f}", whole.water_liters),
             ]

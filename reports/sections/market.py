@@ -125,7 +125,7 @@ def _model_words(c: Context, models: pd.DataFrame) -> str:
     words = say(
         "market.models",
         sku=c.short(first["sku"]),
-        rent=plain(first["usd_per_gpu_hour"]),
+        rent=plain(first["usd_per_gpu_hour"], 2),
         band=band(first["hour_low"], first["hour_high"]),
         prompt_tokens=number(first["prompt_tokens"], ",.0f"),
         output_tokens=number(first["output_tokens"], ",.0f"),
