@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
+import re
 import secrets
 import shutil
 import time
@@ -109,8 +110,9 @@ def write_table(frame: pd.DataFrame, path: Path) -> None:
             how = "FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false"
             connection.execute(f"COPY (SELECT * FROM frame) TO {_quoted(path)} ({how})")
     except (duckdb.IOException, duckdb.FatalException) as exc:
-        reason = str(exc).strip().splitlines()[0]
-        raise RunFolderError(f"{path} cannot be written ({reason}): free space there, or give another folder") from exc
+        found = re.search("no space left on device|file too large|read-only file system", str(exc), re.IGNORECASE)
+        reason = found[0].lower() if found else str(exc).strip().splitlines()[0]
+        raise RunFolderError(f"{path}: {reason}; free space there, or give another folder") from exc
 
 
 def read_table(paths: Path | str | Sequence[Path]) -> pd.DataFrame:

@@ -13,8 +13,6 @@ from typing import Any
 
 import pytest
 
-from scenarios.run_store import is_complete
-
 HERE = Path(__file__).parent
 #: Kills a verb in the suite; `make faults` takes more.
 FAULTS = int(os.environ.get("FAULTS", "3"))
@@ -91,7 +89,7 @@ class Server:
         """End the server."""
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.close()
-        self._process.wait(10)
+        self._process.wait(120)
         self._process.stdout.close()
 
 
@@ -178,15 +176,10 @@ def faults() -> int:
     return FAULTS
 
 
-def assert_whole_or_absent(runs: Path, wanted: dict[str, bytes]) -> None:
-    """Every folder that has a run's name is the whole run of an undisturbed process, byte for byte."""
-    for folder in runs.iterdir() if runs.is_dir() else ():
-        if not folder.name.startswith("."):
-            assert is_complete(folder), folder
-    found = contents(runs)
-    assert found == {} or found == wanted
-
-
 @pytest.fixture(scope="session")
-def whole_or_absent() -> Any:
-    return assert_whole_or_absent
+def calm_run(server: Server, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """What an undisturbed `run course_11_1` stores."""
+    folder = tmp_path_factory.mktemp("calm")
+    done = server("run", "course_11_1", "--out", folder / "runs")
+    assert done.rc == 0, done.err
+    return contents(folder)

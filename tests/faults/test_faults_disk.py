@@ -62,6 +62,11 @@ def jobs(folder: Path, stored: Path, tables: Path) -> dict[str, tuple[list[str],
     }
 
 
+def _stored(name: str, request: pytest.FixtureRequest) -> Path:
+    held: Path = request.getfixturevalue("stored") if name == "report" else Path("/")
+    return held
+
+
 NAMES = ("run", "report", "sample", "predict", "new", "facts ingest", "backtest store")
 
 
@@ -84,12 +89,14 @@ def refused(done: Any) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_full_disk_at_any_change_leaves_nothing_half(
-    name: str, server: Any, stored: Path, tables: Path, faults: int, ledger: Any, contents_of: Any, hidden_in: Any,
+    name: str, server: Any, request: pytest.FixtureRequest, tables: Path, faults: int, ledger: Any, contents_of: Any,
+    hidden_in: Any,
     tmp_path: Path,
 ) -> None:  # fmt: skip
     """The file system says `no space left` at the n-th change, and at every later one."""
-    if faults < 10 and name not in ("run", "predict", "new"):
+    if faults < 10 and name not in ("predict", "new"):
         pytest.skip("the slow verbs: `make faults`")
+    stored = _stored(name, request)
     calm = tmp_path / "calm"
     calm.mkdir()
     words, how = jobs(calm, stored, tables)[name]
@@ -127,12 +134,13 @@ def test_a_full_disk_at_any_change_leaves_nothing_half(
     ("name", "size"), [("run", 3000), ("report", 60_000), ("sample", 2000), ("backtest store", 900)]
 )
 def test_a_file_that_may_not_grow_is_not_left_half(
-    name: str, size: int, server: Any, stored: Path, tables: Path, faults: int, ledger: Any, contents_of: Any,
-    hidden_in: Any, tmp_path: Path,
+    name: str, size: int, server: Any, request: pytest.FixtureRequest, tables: Path, faults: int, ledger: Any,
+    contents_of: Any, hidden_in: Any, tmp_path: Path,
 ) -> None:  # fmt: skip
     """A limit on the size of files (as by a quota) hits in the middle of a write, DuckDB's and typst's included."""
     if faults < 10 and name != "run":
         pytest.skip("the slow verbs: `make faults`")
+    stored = _stored(name, request)
     words, how = jobs(tmp_path, stored, tables)[name]
     refused(server(*words, fsize=size, **how))
     left = [n for n in hidden_in(tmp_path) if "part-" not in n]
@@ -165,12 +173,14 @@ def _fill(disk: Path, free: int) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_disk_that_is_really_full_keeps_what_was_good(
-    name: str, server: Any, stored: Path, tables: Path, faults: int, ledger: Any, contents_of: Any, hidden_in: Any,
+    name: str, server: Any, request: pytest.FixtureRequest, tables: Path, faults: int, ledger: Any, contents_of: Any,
+    hidden_in: Any,
     disk: Path, tmp_path: Path,
 ) -> None:  # fmt: skip
     """Free space from nothing to almost enough, over a good result of before."""
-    if faults < 10 and name not in ("run", "predict"):
+    if faults < 10 and name != "predict":
         pytest.skip("the slow verbs: `make faults`")
+    stored = _stored(name, request)
     place = disk / "out"
     place.mkdir()
     words, how = jobs(place, stored, tables)[name]
@@ -201,10 +211,11 @@ def test_a_disk_that_is_really_full_keeps_what_was_good(
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_read_only_disk_is_refused(
-    name: str, server: Any, stored: Path, tables: Path, faults: int, ledger: Any, disk: Path
+    name: str, server: Any, request: pytest.FixtureRequest, tables: Path, faults: int, ledger: Any, disk: Path
 ) -> None:
-    if faults < 10 and name not in ("run", "predict"):
+    if faults < 10 and name != "predict":
         pytest.skip("the slow verbs: `make faults`")
+    stored = _stored(name, request)
     subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
     words, how = jobs(disk, stored, tables)[name]
     refused(server(*words, **how, cwd=str(disk)))
@@ -226,7 +237,7 @@ def test_a_folder_without_the_right_to_write_is_refused(tmp_path: Path, ledger: 
     ledger.add("folder without the right to write", faults=1, losses=0)
 
 
-def test_a_full_standard_output_is_told(stored: Path) -> None:
+def test_a_full_standard_output_is_told() -> None:
     command = [sys.executable, "-m", "wafer2token", "facts", "--show", "tsmc_cowos_wafer_price_2026_01", "--json"]
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False, cwd=ROOT)
