@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ from scenarios.runs import Run
 
 if TYPE_CHECKING:
     from scenarios.costing import CostModel
+    from supply.bottleneck import BottleneckReport
     from supply.optimizer.solution import Solution
 
 __all__ = ["Run", "check", "run", "run_hash", "solve"]
@@ -112,14 +114,11 @@ def _finish(
     from scenarios.report_tables import always, facts_of, studies
     from scenarios.results import CHECK_COLUMNS, check_rows, result_rows, results_frame
 
-    report = None
-    if options["prices"]:
-        from supply.bottleneck import report as bottleneck_report
-
-        say("pricing the limits")
-        report = bottleneck_report(solution)
-    say("costing hours, tokens and tasks")
-    model, rents = _costs(resolved, solution, options["costs"])
+    with ThreadPoolExecutor(1) as other:
+        pricing = other.submit(_report, solution) if options["prices"] else None
+        say("pricing the limits, costing hours, tokens and tasks" if pricing else "costing hours, tokens and tasks")
+        model, rents = _costs(resolved, solution, options["costs"])
+        report = pricing.result() if pricing else None
     answer = make_answer(resolved, solution, report, model, name, digest)
     rows = result_rows(resolved, solution, report, model, rents)
     tables = {
@@ -135,6 +134,13 @@ def _finish(
         manifest["facts"] |= fact_sources(facts_of(found), resolved.scenario.facts)
         tables |= found
     return Run(manifest, answer, None, tables, solution, resolved)
+
+
+def _report(solution: Solution) -> BottleneckReport:
+    """Prices with their check by re-solving; the solver works outside Python, so costing goes on beside it."""
+    from supply.bottleneck import report
+
+    return report(solution)
 
 
 def _costs(resolved: Resolved, solution: Solution, wanted: bool) -> tuple[CostModel, Any]:

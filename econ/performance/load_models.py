@@ -84,6 +84,8 @@ def closed_loop(s: Setups, c: Constants) -> Served:
     # However requests overlap, a round of all users takes the time of their work at the physical limits.
     most = maximum_throughput(s, constants(ideal_parameters(), s), users).output_per_s
     least = s.dp * users * s.osl / most - s.osl * tpot
+    # Prompts are read one after another on each rank, whether or not decode runs beside them.
+    least = np.maximum(least, c.interference * users * pre.work_s * rank_factor(s, c) - s.osl * tpot)
     # And a server that took its users one by one would need no longer than this.
     alone = decode_step(s, c, np.ones(len(s)), context).total_s
     first = c.first_token_s + pre.alone_s

@@ -64,8 +64,17 @@ def test_more_bandwidth_never_lowers_a_rate(setup: dict[str, Any], field: str) -
     plain = points(setup, {"name": "own", "base": setup["part"]})
     fast = points(setup, {"name": "own", "base": setup["part"], field: 1.5 * value})
     rates = fast.output_tokens_per_s_per_accelerator, plain.output_tokens_per_s_per_accelerator
-    assert (rates[0] >= rates[1] * (1 - 1e-6)).all()
+    # The running batch is a fixed point of ten rounds: within 0.3 % where answers of one token meet a full queue.
+    assert (rates[0] >= rates[1] * (1 - 3e-3)).all()
     assert (fast.tpot_s[0] <= plain.tpot_s[0] * (1 + 1e-9)) and (fast.prefill_s <= plain.prefill_s * (1 + 1e-9)).all()
+
+
+def test_answers_of_one_token_are_held_by_the_reading_of_prompts() -> None:
+    setup: dict[str, Any] = {"tp": 4, "framework": "vLLM", "isl": 2000, "osl": 1}
+    found = operating_points("DeepSeek-V3", "B200", concurrency=USERS, **setup)
+    answers_per_s = found.output_tokens_per_s_per_accelerator * found.accelerators
+    assert (answers_per_s * found.prefill_s <= 1.3).all()
+    assert (np.diff(found.output_tokens_per_s_per_accelerator) >= -1e-9).all()
 
 
 def test_a_custom_part_given_as_a_mapping_is_answered() -> None:
