@@ -8,14 +8,16 @@ mappings at most `MOST_DEPTH` deep.
 
 from __future__ import annotations
 
+import codecs
 import math
+import warnings
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.error import MarkedYAMLError, ReusedAnchorWarning, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
 
@@ -81,11 +83,11 @@ def read_document(path: Path, shown: str | None = None) -> Document:
     """
     file = shown or str(path)
     try:
-        raw = read_bytes(path, "scenario")
+        raw = read_bytes(path, "scenario").removeprefix(codecs.BOM_UTF8)
     except InputFileError as exc:
         raise _refusal(file, str(exc).removeprefix(f"{path}: ")) from exc
     try:
-        return read_text(raw.decode("utf-8-sig"), file)
+        return read_text(raw.decode("utf-8"), file)
     except UnicodeDecodeError as exc:
         line = raw.count(b"\n", 0, exc.start) + 1
         message = f"the byte {raw[exc.start]:#04x} is not UTF-8 text: save the file as UTF-8"
@@ -100,7 +102,11 @@ def _refusal(file: str, message: str, line: int = 1, column: int = 1) -> Scenari
 def read_text(text: str, file: str) -> Document:
     """As `read_document`, from text. Documents are remembered: copy their data before changing it."""
     try:
-        node = YAML(typ="safe", pure=True).compose(text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", ReusedAnchorWarning)
+            node = YAML(typ="safe", pure=True).compose(text)
+    except ReusedAnchorWarning as exc:
+        raise _refusal(file, "an anchor (&name) is given twice: name each once") from exc
     except MarkedYAMLError as exc:
         mark = exc.problem_mark or exc.context_mark
         where = Position(file, mark.line + 1, mark.column + 1) if mark else Position(file, 1, 1)
@@ -225,4 +231,6 @@ def parse_scalar(text: str) -> Any:
         ScenarioError: when it is not YAML.
     """
     document = read_text(f"value: {text}\n", "--set")
+    if list(document.data) != ["value"]:
+        raise _refusal("--set", f"{text!r:.80} is more than one value")
     return document.data["value"]

@@ -6,6 +6,7 @@ memory. `MOST_BYTES` is the one table of sizes; `docs/errors.md` prints it and a
 
 from __future__ import annotations
 
+import codecs
 import os
 import stat
 from collections.abc import Mapping
@@ -73,9 +74,9 @@ def read_utf8(path: Path, kind: str) -> str:
         InputFileError: as `read_bytes`, and for a byte that is not UTF-8, with its line.
         OSError: as `read_bytes`.
     """
-    content = read_bytes(path, kind)
+    content = read_bytes(path, kind).removeprefix(codecs.BOM_UTF8)
     try:
-        return content.decode("utf-8-sig")
+        return content.decode("utf-8")
     except UnicodeDecodeError as exc:
         line = content.count(b"\n", 0, exc.start) + 1
         byte = content[exc.start]

@@ -96,7 +96,7 @@ def put(data: Any, place: Place, value: Any) -> Any:
 
 
 def harmed_data(seed: Any, more: list[str] | None = None) -> st.SearchStrategy[Any]:
-    """Nested data with up to three harms: junk at a place, a value moved to another place, a key lost, misspelt, added."""
+    """Nested data with up to three harms: junk at a place, a value moved, a key lost, misspelt, added."""
     spots = [p for p in places(seed) if p]
     keys = st.sampled_from([str(p[-1]) for p in spots] + WORDS + (more or []))
     harm = st.tuples(st.sampled_from(["junk", "move", "lose", "misspell", "add"]), st.sampled_from(spots), JUNK, keys)
