@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from reports.catalogue import say
+from scenarios.horizon import nearest_period
+from scenarios.runs import main_limit
 
 if TYPE_CHECKING:
     from scenarios.runs import Run
@@ -137,9 +139,7 @@ class Context:
     @cached_property
     def now(self) -> str:
         """The reported period of the as-of date, or the nearest one."""
-        day = self.as_of
-        label = f"{day[:4]}-Q{(int(day[5:7]) + 2) // 3}" if "Q" in self.periods[0] else day[:7]
-        return min(max(label, self.periods[0]), self.periods[-1])
+        return nearest_period(self.periods, self.as_of)
 
     @property
     def this_year(self) -> str:
@@ -208,10 +208,7 @@ class Context:
     @cached_property
     def main_limit(self) -> dict[str, Any] | None:
         """The binding capacity with the largest rent now, or in the last period that has one."""
-        for period in [self.now, *reversed(self.periods)]:
-            if rows := self.bindings(period):
-                return {**rows[0], "period": period}
-        return None
+        return main_limit(self.answer, self.now)
 
     def value_at(self, quantity: str, subject: str, period: str) -> pd.Series[Any] | None:
         """One row of the results."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from reports.answer_text import (
     AnswerLine,
     comparison_words,
@@ -18,7 +20,9 @@ from reports.spans import Words, join, pieces
 from reports.tables import records
 from reports.wording import brief, in_sentence, listing, percent
 from scenarios.break_evens import FARTHEST
-from scenarios.change_causes import Causes
+
+if TYPE_CHECKING:
+    from scenarios.change_causes import Causes
 
 __all__ = ["first_page", "flip_warning"]
 

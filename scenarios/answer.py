@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from supply.bottleneck import Binding, BottleneckReport
     from supply.optimizer.solution import Solution
 
-__all__ = ["main_limit", "make_answer"]
+__all__ = ["make_answer"]
 
 
 def make_answer(
@@ -107,15 +106,6 @@ def _binding(b: Binding, translator: _Translator) -> dict[str, Any]:
         "plus_1_percent": b.plus_1_percent,
         "next_binding": {"resource": b.next_resource, "at_capacity_change": b.next_at},
     }
-
-
-def main_limit(answer: Mapping[str, Any], period: str) -> dict[str, Any] | None:
-    """The binding capacity with the largest rent in a period, or in the last period that has one."""
-    by_period = {p["period"]: p["binding"] for p in answer["periods"]}
-    for label in [period, *reversed(by_period)]:
-        if rows := by_period.get(label):
-            return {**rows[0], "period": label}
-    return None
 
 
 class _Translator:

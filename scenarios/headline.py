@@ -82,7 +82,7 @@ def headline_year(resolved: Resolved, today: str) -> str:
 
 def watched(answer: Mapping[str, Any], model: CostModel, period: str, sku: str) -> Watched:
     """What the first page of a run says of its main limit and of an hour of a product in a period."""
-    from scenarios.answer import main_limit
+    from scenarios.runs import main_limit
 
     main = main_limit(answer, period)
     limit, column, use = "", "price", ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from scenarios.resolve import Resolved
     from supply.optimizer.solution import Solution
 
-__all__ = ["Run"]
+__all__ = ["Run", "main_limit"]
 
 
 @dataclass
@@ -123,3 +124,12 @@ class Run:
 
     def __repr__(self) -> str:
         return f"Run({self.id}, {self.status}, {self.folder or 'in memory'})"
+
+
+def main_limit(answer: Mapping[str, Any], period: str) -> dict[str, Any] | None:
+    """The binding capacity with the largest rent in a period, or in the last period that has one."""
+    by_period = {p["period"]: p["binding"] for p in answer["periods"]}
+    for label in [period, *reversed(by_period)]:
+        if rows := by_period.get(label):
+            return {**rows[0], "period": label}
+    return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -14,8 +14,10 @@ from reports.figures.style import FigureCard
 from reports.sections.limits import scope
 from reports.spans import join
 from reports.wording import count, in_sentence, listing, money, percent, plain, stage_title
-from scenarios.change_causes import Cause, Causes, why_changed
 from scenarios.titles import cost_title
+
+if TYPE_CHECKING:
+    from scenarios.change_causes import Cause, Causes
 
 __all__ = ["causes_of", "change_words", "changes_section", "compare_section"]
 
@@ -41,6 +43,8 @@ def headline_rows(c: Context) -> list[tuple[str, float | None, str]]:
 
 def causes_of(c: Context, previous: Context) -> Causes:
     """The change of the yearly volumes that both runs report, split over its causes."""
+    from scenarios.change_causes import Causes, why_changed
+
     years = [y for y in (c.this_year, c.next_year) if y and y in previous.years]
     both = ("energised", "finished") if c.has_fleet and previous.has_fleet else ("finished",)
     outputs = [f"{q}:*@{y}" for y in years for q in both]

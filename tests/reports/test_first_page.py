@@ -15,11 +15,10 @@ from reports.context import Context
 from reports.first_page import first_page
 from reports.sections.evidence import break_even
 from reports.wording import stage_title
-from scenarios.answer import main_limit
 from scenarios.costing import build_cost_model
 from scenarios.horizon import nearest_period
 from scenarios.runner import run
-from scenarios.runs import Run
+from scenarios.runs import Run, main_limit
 
 STUDIED = ("Energised AI power in United States", "Watts that a plan reserves", "Share of CoWoS", "Rental price")
 STAGES = ["hbm", "power", "packaging", "fab"]
