@@ -10,6 +10,7 @@ import csv
 import hashlib
 import json
 import math
+import re
 from collections.abc import Hashable, Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
 __all__ = ["IAMC_HEADS", "iamc_table", "run_graph", "safe_text", "write_exchange"]
 
 IAMC_HEADS = ("Model", "Scenario", "Region", "Variable", "Unit", "Subannual")
-_FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
+#: Also the wide forms of an East Asian keyboard, which some programs take for the narrow ones.
+_FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 #: Quantity of the results -> head of the variable, and the parts that follow it.
 _VARIABLES: dict[str, tuple[str, tuple[str, ...]]] = {
     "finished": ("Accelerators|Finished", ("subject",)),
@@ -186,7 +188,7 @@ def _printed(value: Any) -> str:
     if value is None or value != value:
         return ""
     if isinstance(value, float):  # numpy's float64 is one
-        return repr(float(value))
+        return repr(float(value)) if math.isfinite(value) else "INF" if value > 0 else "-INF"
     return str(value)
 
 
@@ -232,7 +234,7 @@ def _package(run: Run, folder: Path, frames: dict[str, pd.DataFrame]) -> dict[st
     sources = {(str(f["source"]), str(f.get("url") or "")) for f in m.get("facts", {}).values() if f.get("url")}
     return {
         "profile": "data-package",
-        "name": run.id.replace("_", "-").lower(),
+        "name": re.sub(r"[^a-z0-9.]+", "-", run.id.lower()).strip("-"),
         "title": str(m["title"]),
         "description": f"Run {run.id} of wafer2token {m['version']}, regime {run.answer['regime']}.",
         "id": run.hash,

@@ -121,7 +121,7 @@ COST_BARS = (
     ),
     Line("owner", "Owner cost", "USD/sold hour", style="total", first="equipment", last="electricity"),
     Line("scarcity", "Scarcity of racks and power", "USD/sold hour", note="from the optimum", style="solver"),
-    Line("full", "Cost with scarcity", "USD/sold hour", "owner+scarcity", style="total"),
+    Line("full", "Cost with scarcity", "USD/sold hour", "owner+scarcity", style="export_total"),
     Line("owner_run", "Owner cost in the run", "USD/sold hour", note="from the run", style="solver"),
     Line("owner_low", "Low end of its 90 % band", "USD/sold hour", note="from the run", style="solver"),
     Line("owner_high", "High end of its 90 % band", "USD/sold hour", note="from the run", style="solver"),

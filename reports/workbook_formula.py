@@ -131,7 +131,7 @@ def write_grid(
             for column in range(FIRST + len(grid.values)):
                 sheet.text(here, column, line.label if column == 0 else "", "heading")
             continue
-        sheet.text(here, 0, line.label, "total" if line.style == "total" else "text")
+        sheet.text(here, 0, line.label, "total" if line.style.endswith("total") else "text")
         sheet.text(here, 1, line.unit, "unit")
         sheet.text(here, 2, line.note, "unit")
         for index, values in enumerate(grid.values):

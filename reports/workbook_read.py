@@ -1,4 +1,4 @@
-"""An edited workbook back to a scenario: every changed yellow cell becomes one entry of `set`."""
+"""An edited workbook back to a scenario: every row with a changed yellow cell is one entry of `set`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reports.workbook_inputs import INPUT_HEADS, INPUT_ROW, SCENARIO_ROW
+from reports.workbook_inputs import INPUT_HEADS, INPUT_ROW, OWN_KINDS, SCENARIO_ROW
 
 if TYPE_CHECKING:
     from scenarios.load import Scenario
@@ -21,9 +21,16 @@ __all__ = ["WorkbookError", "load_workbook_scenario", "read_workbook"]
 _UNTOUCHED = 1e-14
 #: Limits of a workbook that is read back; the one of base has 1 MB, 8 MB unpacked, in some 40 parts.
 MOST_BYTES = 20_000_000
-MOST_UNPACKED = 200_000_000
+MOST_UNPACKED = 64_000_000
 MOST_PARTS = 1000
+MOST_ROWS = 100_000
+#: Numbers beyond this are slips of a keyboard, and would overflow in what follows.
+_LARGEST = 1e300
+#: Beginning of a declaration of entities, in one and in two bytes a letter.
+_DECLARED = (b"<!DOCTYPE", b"<!ENTITY", "<!DOCTYPE".encode("utf-16-le"), "<!DOCTYPE".encode("utf-16-be"))
 _COLUMNS = {head: chr(65 + k) for k, head in enumerate(INPUT_HEADS)}
+#: The columns that are read: those of a row, and its note.
+_READ = (*INPUT_HEADS[:9], "Note")
 
 
 class WorkbookError(ValueError):
@@ -47,6 +54,8 @@ class _Row:
     unit: Any
     low: Any
     high: Any
+    kind: Any
+    note: Any
 
     def cell(self, head: str) -> str:
         return f"Inputs!{_COLUMNS[head]}{self.row}"
@@ -55,8 +64,9 @@ class _Row:
 def read_workbook(path: str | Path) -> str:
     """The scenario that a workbook states: the text of a file with `extends` (or the whole scenario) and `set`.
 
-    A workbook that nobody edited gives a scenario with the hash of its run. An edited value that holds in every period
-    becomes `PATH: VALUE`, any other `{replace: VALUE, from: .., to: ..}`; both are in the unit of the row.
+    A workbook that nobody edited gives a scenario with the hash of its run. A row whose value, low, high or kind was
+    edited becomes what it says: `PATH: VALUE`, or `{value, range, kind, note}` where it has a range or is illustrative,
+    within `{replace: .., from: .., to: ..}` where it does not hold in every period; in the unit of the row.
 
     Raises:
         WorkbookError: with every problem at once, each with its sheet and cell.
@@ -127,9 +137,13 @@ def _refuse_giants(path: Path) -> None:
     with ZipFile(path) as archive:
         parts = archive.infolist()
         unpacked = sum(part.file_size for part in parts)
-    if unpacked > MOST_UNPACKED or len(parts) > MOST_PARTS:
-        message = f"it unpacks to {unpacked:,} bytes in {len(parts)} parts: at most {MOST_UNPACKED:,} in {MOST_PARTS}"
-        raise WorkbookError(str(path), [message])
+        if unpacked > MOST_UNPACKED or len(parts) > MOST_PARTS:
+            most = f"at most {MOST_UNPACKED:,} in {MOST_PARTS}"
+            raise WorkbookError(str(path), [f"it unpacks to {unpacked:,} bytes in {len(parts)} parts: {most}"])
+        for part in parts:
+            if any(sign in archive.read(part) for sign in _DECLARED):
+                message = f"its part {part.filename!r} declares entities, which no spreadsheet program writes"
+                raise WorkbookError(str(path), [f"{message}: save it again"])
 
 
 def _cells(path: Path, book: Any) -> tuple[list[str], list[_Row]]:
@@ -138,7 +152,7 @@ def _cells(path: Path, book: Any) -> tuple[list[str], list[_Row]]:
         raise WorkbookError(str(path), [f"there is no sheet {' or '.join(missing)}: give a workbook of a report"])
     lines = [
         str(row[0]) if row and row[0] is not None else ""
-        for row in book["Scenario"].iter_rows(min_row=SCENARIO_ROW + 1, max_col=1, values_only=True)
+        for row in book["Scenario"].iter_rows(min_row=SCENARIO_ROW + 1, max_row=MOST_ROWS, max_col=1, values_only=True)
     ]
     heads = next(book["Inputs"].iter_rows(min_row=INPUT_ROW, max_row=INPUT_ROW, values_only=True), ())
     _check_heads(path, heads)
@@ -149,22 +163,24 @@ def _cells(path: Path, book: Any) -> tuple[list[str], list[_Row]]:
 
 
 def _check_heads(path: Path, heads: tuple[Any, ...]) -> None:
-    wanted = INPUT_HEADS[:8]
+    found = dict(zip(INPUT_HEADS, [*heads, *[None] * len(INPUT_HEADS)], strict=False))
     wrong = [
-        f"Inputs!{_COLUMNS[head]}{INPUT_ROW}: the header must be {head!r}, it is {found!r}"
-        for head, found in zip(wanted, [*heads, *[None] * 8], strict=False)
-        if head != found
+        f"Inputs!{_COLUMNS[head]}{INPUT_ROW}: the header must be {head!r}, it is {_said(found[head])}"
+        for head in _READ
+        if head != found[head]
     ]
     if wrong:
         raise WorkbookError(str(path), wrong)
 
 
 def _rows(sheet: Any) -> Iterator[_Row]:
-    for offset, cells in enumerate(sheet.iter_rows(min_row=INPUT_ROW + 1, max_col=8, values_only=True)):
-        padded = (*cells, *[None] * (8 - len(cells)))
-        if any(value is not None for value in padded):
-            path, start, end, value, held, unit, low, high = padded
-            yield _Row(INPUT_ROW + 1 + offset, path, start, end, value, held, unit, low, high)
+    width = len(INPUT_HEADS)
+    rows = sheet.iter_rows(min_row=INPUT_ROW + 1, max_row=MOST_ROWS, max_col=width, values_only=True)
+    for offset, cells in enumerate(rows):
+        held = dict(zip(INPUT_HEADS, (*cells, *[None] * (width - len(cells))), strict=False))
+        values = [held[head] for head in _READ]
+        if any(value is not None for value in values[:-1]):
+            yield _Row(INPUT_ROW + 1 + offset, *values)
 
 
 def _load(text: str, name: str, sets: Sequence[tuple[str, Any]] = ()) -> Scenario:
@@ -208,15 +224,43 @@ def _edits(rows: list[_Row], resolved: Resolved) -> tuple[Edits, list[str], Plac
         seen[key] = row
         wrong = _wrong(row, known.get(key))
         problems += wrong
-        if wrong or _same(row.value, row.held):
+        if wrong or not _edited(row, known[key]):
             continue
-        value = _inside(float(row.value), resolved, str(row.path))
+        value = _stated(row, known[key], resolved)
         whole = row.start == labels[0] and row.end == labels[-1]
         edits.append((str(row.path), value if whole else _window(value, row, labels)))
         places.append((str(row.path), row.cell("Value")))
     gone = [key for key in known if key not in seen]
     problems += [f"Inputs: the row of {path} from {start} is missing; put it back" for path, start in gone]
     return edits, problems, places
+
+
+def _edited(row: _Row, known: Any) -> bool:
+    """Whether value, range or kind are no longer those of the run; a note alone changes nothing."""
+    same = _same(row.value, row.held) and _same_end(row.low, known.low) and _same_end(row.high, known.high)
+    return not same or row.kind != known.kind
+
+
+def _stated(row: _Row, known: Any, resolved: Resolved) -> Any:
+    """What an edited row says: its number, `{value, range}` where it has a range, kind and note where they count."""
+
+    def inside(value: float) -> float:
+        return _inside(float(value), resolved, str(row.path))
+
+    value = inside(row.value)
+    form: dict[str, Any] = {"value": value}
+    if row.low is not None:
+        form["range"] = [inside(row.low), inside(row.high)]
+    if row.kind == "illustrative":
+        form.setdefault("range", [value, value])  # no range in the row: without this line the rule would add one
+        form |= {"kind": "illustrative", "note": _text(row.note) or "edited in a workbook; illustrative before"}
+    elif row.note is not None and _text(row.note) != _text(known.note):
+        form["note"] = _text(row.note)
+    return form if len(form) > 1 else value
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value).strip()
 
 
 def _inside(value: float, resolved: Resolved, path: str) -> float:
@@ -226,7 +270,7 @@ def _inside(value: float, resolved: Resolved, path: str) -> float:
     return value
 
 
-def _window(value: float, row: _Row, labels: list[str]) -> dict[str, Any]:
+def _window(value: Any, row: _Row, labels: list[str]) -> dict[str, Any]:
     edit: dict[str, Any] = {"replace": value}
     if row.start != labels[0]:
         edit["from"] = str(row.start)
@@ -240,42 +284,73 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, float | int) and not isinstance(value, bool) and abs(value) < 1e300
+    return isinstance(value, float | int) and not isinstance(value, bool) and abs(value) < _LARGEST
+
+
+def _said(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:40]} ... ({len(text)} characters)"
+
+
+def _not_a_number(value: Any, unit: Any) -> str:
+    if value is None:
+        return f"is empty, or a formula that no program has computed; write a number in {unit or 'the unit of the row'}"
+    if isinstance(value, float | int) and not isinstance(value, bool):
+        return f"{_said(value)} is beyond {_LARGEST:g}; write a number in {unit or 'the unit of the row'}"
+    return f"{_said(value)} is no number; write a number in {unit or 'the unit of the row'}"
 
 
 def _wrong(row: _Row, known: Any) -> list[str]:
-    """What is wrong with a row: names that are not the run's, a value that is no number, cells that are not read."""
+    """What is wrong with a row: names that are not the run's, a value or an end that is no number, an unknown kind."""
     if known is None:
-        return [f"{row.cell('Path')}: {row.path!r} from {row.start!r} is no input of this scenario; undo the change"]
+        place = f"{_said(row.path)} from {_said(row.start)}"
+        return [f"{row.cell('Path')}: {place} is no input of this scenario; undo the change"]
     found = []
     for head, value, wanted in (("To", row.end, known.to), ("Unit", row.unit or "", known.unit or "")):
         if value != wanted:
-            found.append(f"{row.cell(head)}: must be {wanted!r}, it is {value!r}; only the column Value is read back")
+            found.append(f"{row.cell(head)}: must be {wanted!r}, it is {_said(value)}; undo the change")
     if not _is_number(row.value):
-        what = (
-            "is empty, or a formula that no program has computed"
-            if row.value is None
-            else f"{row.value!r} is no number"
-        )
-        found.append(f"{row.cell('Value')}: {what}; write a number in {row.unit or 'the unit of the row'}")
-    if not _is_number(row.held) or abs(row.held - known.value) > 1e-12 * max(abs(known.value), 1e-300):
+        found.append(f"{row.cell('Value')}: {_not_a_number(row.value, row.unit)}")
+    if not _is_number(row.held) or not _same(row.held, known.value):
         found.append(
-            f"{row.cell('Value in the run')}: the scenario gives {known.value!r}, the cell {row.held!r}: the column "
-            "was edited, or the facts have changed since; make the workbook again"
+            f"{row.cell('Value in the run')}: the scenario gives {known.value!r}, the cell {_said(row.held)}: "
+            "the column was edited, or the facts have changed since; make the workbook again"
         )
-    for head, value, wanted in (("Low", row.low, known.low), ("High", row.high, known.high)):
-        if not _same_range(value, wanted):
-            found.append(
-                f"{row.cell(head)}: a range is not read back (was {wanted!r}); state a distribution in the file"
-            )
+    return [*found, *_wrong_range(row), *_wrong_kind(row, known)]
+
+
+def _wrong_range(row: _Row) -> list[str]:
+    ends = [(head, value) for head, value in (("Low", row.low), ("High", row.high)) if value is not None]
+    found = [f"{row.cell(head)}: {_not_a_number(value, row.unit)}" for head, value in ends if not _is_number(value)]
+    if len(ends) == 1:
+        other = "High" if ends[0][0] == "Low" else "Low"
+        found.append(f"{row.cell(other)}: is empty, but {ends[0][0]} is not; a range has both ends, or clear both")
+    if found or not ends or not _is_number(row.value):
+        return found
+    slack = 1e-12 * abs(row.value)
+    if not row.low - slack <= row.value <= row.high + slack:
+        found.append(
+            f"{row.cell('Value')}: {row.value:g} is outside Low and High, {row.low:g} to {row.high:g}; "
+            "change them too, or clear both"
+        )
     return found
 
 
-def _same_range(value: Any, wanted: Any) -> bool:
+def _wrong_kind(row: _Row, known: Any) -> list[str]:
+    if row.kind == known.kind:
+        return []
+    if row.kind not in OWN_KINDS:
+        words = f"must be stated, illustrative or unchanged ({known.kind}), it is {_said(row.kind)}"
+        return [f"{row.cell('Kind')}: {words}; any other kind needs a fact in the file"]
+    if row.kind == "illustrative" and not _text(row.note):
+        return [f"{row.cell('Note')}: is empty; an illustrative value needs its reason here"]
+    return []
+
+
+def _same_end(value: Any, wanted: Any) -> bool:
+    """Whether an end of a range is that of the run; both may be absent."""
     empty = wanted is None or wanted != wanted
-    if value is None or empty:
-        return value is None and empty
-    return _is_number(value) and abs(value - wanted) <= 1e-12 * max(abs(wanted), 1e-300)
+    return value is None if empty else value is not None and _same(value, wanted)
 
 
 def _with_edits(text: str, edits: Edits) -> str:

@@ -6,7 +6,7 @@ Text goes in as text whatever it starts with (`=`, `+`, `-`, `@`): a title or a 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -18,6 +18,8 @@ __all__ = ["MASTER", "Book", "Column", "Sheet", "cell", "column_letter", "number
 MASTER = "Checks!$B$4"
 FONT = "Calibri"
 _LONGEST_TEXT = 32767
+#: Programs that keep truth values as numbers show them in words too.
+_TRUTH = '"TRUE";"TRUE";"FALSE"'
 _OPTIONS = {
     "strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False, "nan_inf_to_errors": False,
     "default_date_format": "yyyy-mm-dd",
@@ -41,6 +43,10 @@ _FORMATS: dict[str, dict[str, Any]] = {
     "input": {"bg_color": "#FFF2CC"},
     "solver": {"pattern": 17, "fg_color": "#D9E2EF", "bg_color": "#FFFFFF"},
     "link": {"font_color": "#1A4F8A"},
+    "export": {"font_color": "#B00020"},
+    "export_total": {"font_color": "#B00020", "bold": True, "top": 1},
+    "counter": {"bg_color": "#F2F2F2"},
+    "check": {"italic": True, "bg_color": "#F2F2F2"},
     "total": {"bold": True, "top": 1},
     "calc": {},
 }
@@ -96,7 +102,7 @@ def number_format(value: float) -> str:
 class Book:
     """The file being written; sheets appear in the order in which they are asked for."""
 
-    def __init__(self, path: Path, properties: dict[str, str]) -> None:
+    def __init__(self, path: Path, properties: Mapping[str, Any]) -> None:
         import xlsxwriter
 
         self.path = path
@@ -154,7 +160,7 @@ class Book:
         for sheet in self.sheets.values():
             for row, column in sheet.waiting:
                 made = f'"All checks of this workbook pass: "&IF({MASTER},"yes","NO, see Checks")'
-                sheet.formula(row, column, made, words, "note")
+                sheet.formula(row, column, made, words, "check")
 
     def table_name(self, wanted: str) -> str:
         """A table name that is free in this file."""
@@ -191,6 +197,8 @@ class Sheet:
         """A formula together with its value, so that a reader that does not recalculate shows the number."""
         if isinstance(value, float | int) and not isinstance(value, bool) and not shown:
             shown = number_format(value)
+        if isinstance(value, bool):
+            shown = _TRUTH
         held = "" if value is None else value
         self.raw.write_formula(row, column, f"={formula}", self.book.style(style, shown), held)
 

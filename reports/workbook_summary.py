@@ -121,7 +121,7 @@ def _period_block(sheet: Sheet, c: Context, row: int, title: str, lines: Sequenc
         for t, value in enumerate(line.values):
             span = f"{cell(6, TIME + t, 'Results', fixed='r')}:{cell(last, TIME + t, fixed='r')}"
             shown = "#,##0,," if line.quantity == "rent" and c.has_money else "#,##0"
-            sheet.formula(here, TIME + t, f"SUMIFS({span},{rules})", value, shown=shown)
+            sheet.formula(here, TIME + t, f"SUMIFS({span},{rules})", value, "counter", shown)
 
 
 def _by_year(sheet: Sheet, c: Context, row: int, first: int) -> None:

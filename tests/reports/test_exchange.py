@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import re
 from pathlib import Path
 
 import networkx as nx
@@ -12,7 +13,7 @@ import openpyxl
 import pandas as pd
 import pytest
 
-from reports.exchange import IAMC_HEADS, iamc_table, run_graph, write_exchange
+from reports.exchange import IAMC_HEADS, _printed, iamc_table, run_graph, safe_text, write_exchange
 from scenarios.runner import run
 from scenarios.runs import Run
 
@@ -53,6 +54,24 @@ def test_iamc_columns_and_values(own: Run, folder: Path) -> None:
 def test_equal_titles_and_bars_in_titles_stay_apart(folder: Path) -> None:
     names = set(pd.read_csv(folder / "iamc.csv")["Variable"])
     assert {"Limits|Capacity|Wafers|=1+1/a (fab)", "Limits|Capacity|Packaging|=1+1/a (cowos)"} <= names
+
+
+def test_iamc_names_follow_the_conventions_of_its_databases(folder: Path) -> None:
+    """As pyam reads them: heads in order, whole years, one row a key, no empty part, no star, no space at ends."""
+    table = pd.read_csv(folder / "iamc.csv", keep_default_na=False)
+    years = [c for c in table.columns if c not in IAMC_HEADS]
+    assert list(table.columns[:5]) == ["Model", "Scenario", "Region", "Variable", "Unit"]
+    assert years and all(y.isdigit() and len(y) == 4 for y in years) and years == sorted(years)
+    assert not table.duplicated(list(IAMC_HEADS)).any()
+    for head in IAMC_HEADS:
+        words = table[head].astype(str)
+        assert (
+            (words == words.str.strip()).all()
+            and (words != "").all()
+            and not words.str.contains("*", regex=False).any()
+        )
+    assert all(part.strip() for name in table["Variable"] for part in name.split("|"))
+    assert table[years].apply(pd.to_numeric).notna().any(axis=1).all()
 
 
 def test_every_result_with_a_variable_is_there(own: Run) -> None:
@@ -104,6 +123,34 @@ def test_data_package_describes_its_files(folder: Path, own: Run) -> None:
             heads = content.decode("utf-8").splitlines()[0].split(",")
             assert [f["name"] for f in resource["schema"]["fields"]] == heads
     assert package["title"] == "=HYPERLINK(1)"
+
+
+def test_data_package_keeps_the_rules_of_the_standard(folder: Path) -> None:
+    """Frictionless Data Package 1.0: names, paths, licences, field types, and cells that fit their types."""
+    package = json.loads((folder / "datapackage.json").read_text(encoding="utf-8"))
+    name = re.compile(r"[-a-z0-9._/]+")
+    resources = package["resources"]
+    assert name.fullmatch(package["name"]) and resources
+    assert len({r["name"] for r in resources}) == len(resources) and all(name.fullmatch(r["name"]) for r in resources)
+    assert not [r for r in resources if r["path"].startswith(("/", "~")) or ".." in r["path"]]
+    assert all(entry.get("name") or entry.get("path") for entry in package["licenses"])
+    assert all(entry["title"] for entry in package["sources"])
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d.*", package["created"])
+    fits = {"number": r"|NaN|-?INF|-?\d+(\.\d+)?([eE][+-]?\d+)?", "integer": r"|-?\d+", "boolean": "|True|False"}
+    for resource in (r for r in resources if "schema" in r):
+        fields = resource["schema"]["fields"]
+        assert {f["type"] for f in fields} <= {"number", "integer", "boolean", "string"}
+        with (folder / resource["path"]).open(encoding="utf-8", newline="") as stream:
+            rows = list(csv.reader(stream))
+        assert rows[0] == [f["name"] for f in fields] and all(len(r) == len(fields) for r in rows)
+        for k, field in enumerate(fields):
+            if field["type"] in fits:
+                assert all(re.fullmatch(fits[field["type"]], r[k]) for r in rows[1:]), (resource["name"], field)
+
+
+def test_wide_signs_are_quoted_and_infinity_is_spelt_as_the_standard_spells_it(tmp_path: Path) -> None:
+    assert [safe_text(t)[0] for t in ("\uff1dcmd()", "\n=1", "-2+3", "\t=1")] == ["'"] * 4
+    assert [_printed(v) for v in (float("inf"), float("-inf"), float("nan"), 0.1)] == ["INF", "-INF", "", "0.1"]
 
 
 def test_tables_keep_every_digit(folder: Path, own: Run) -> None:

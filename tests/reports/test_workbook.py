@@ -7,11 +7,13 @@ import math
 import re
 import shutil
 import subprocess
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy_financial as npf
 import openpyxl
+import pandas as pd
 import pytest
 
 from econ.chain import CostChoice, hour_cost
@@ -20,8 +22,10 @@ from reports.context import Context
 from reports.market_report import make_report
 from reports.workbook import write_workbook
 from reports.workbook_formula import FormulaError, evaluate
-from reports.workbook_inputs import printed_format
+from reports.workbook_tables import printed_format
 from scenarios.costing import middle_of
+from scenarios.headline import HEADLINE_COLUMNS
+from scenarios.report_tables import track_record
 from scenarios.runner import run
 from scenarios.runs import Run
 
@@ -67,8 +71,9 @@ class Sheets:
 
         parts = re.split(r'("[^"]*")', text)
         code = "".join(p if p.startswith('"') else _REF.sub(place, p) for p in parts)
-        code = code.replace("^", "**").replace("IF(", "IF_(").replace("SUMIF_(", "SUMIF(").replace("&", "+")
-        code = re.sub(r"(?<![<>=])=(?!=)", "==", code).replace("TRUE", "True")
+        code = re.sub(r"\bIF\(", "IF_(", code.replace("^", "**").replace("&", "+"))
+        code = re.sub(r"(?<![<>=])=(?!=)", "==", code).replace("<>", "!=")
+        code = code.replace("TRUE", "True").replace("FALSE", "False")
         tree = ast.fix_missing_locations(_Lazy().visit(ast.parse(code, mode="eval")))
         return eval(compile(tree, text, "eval"), {"__builtins__": {}}, {**names, **_FUNCTIONS})
 
@@ -89,21 +94,56 @@ def _sumifs(span: list[Any], *rules: Any) -> float:
     return math.fsum(float(x) for x, use in zip(span, keep, strict=True) if use and x is not None)
 
 
+def _numbers(arguments: tuple[Any, ...]) -> list[float]:
+    """Numbers of cells and spans; empty cells count for nothing, as in a sheet."""
+    flat = [x for a in arguments for x in (a if isinstance(a, list) else [a])]
+    return [x for x in flat if isinstance(x, float | int)]
+
+
 _FUNCTIONS: dict[str, Any] = {
     "SUM": lambda xs: math.fsum(xs),
     "SUMIFS": _sumifs,
     "PMT": lambda rate, n, pv: float(npf.pmt(rate, n, pv)),
     "LN": math.log,
-    "AND": all,
+    "COUNTIF": lambda span, wanted: float(sum(x == wanted for x in span)),
+    "COUNTIFS": lambda *rules: _sumifs([1.0] * len(rules[0]), *rules),
+    "SQRT": math.sqrt,
+    "AND": lambda *xs: all(x for x in (xs[0] if isinstance(xs[0], list) else xs)),
+    "OR": lambda *xs: any(xs),
+    "MIN": lambda *xs: min(_numbers(xs)),
     "ABS": abs,
-    "MAX": max,
+    "MAX": lambda *xs: max(_numbers(xs)),
     "ISNUMBER": lambda x: isinstance(x, float | int),
 }
 
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return run("small", out=tmp_path_factory.mktemp("runs"))
+    """The run as it is read from its folder, with the tables of studies that take no time to make up."""
+    done = run("small", out=tmp_path_factory.mktemp("runs"))
+    done.tables |= {"headline": _weak_inputs()} | track_record()
+    return done
+
+
+def _weak_inputs() -> pd.DataFrame:
+    """A study of weak inputs: one that moves the number, one that changes the stage, one without a plan at an end."""
+    rows = [
+        ("series a", "Power of a region", 10.0, 8.0, 13.0, 900.0, 1200.0, "power", "power", False, math.nan),
+        ("costs.b", "=SUM(1): a share", 0.5, 0.2, 0.9, 1010.0, 700.0, "power", "packaging", True, 0.8),
+        ("costs.c", "A yield", 0.7, 0.1, 0.9, math.nan, 1100.0, "power", "power", False, math.nan),
+    ]
+    columns = ["input", "title", "base_input", "low_input", "high_input", "energised_low", "energised_high"]
+    columns += ["stage_low", "stage_high", "flips", "flips_at"]
+    table = pd.DataFrame(rows, columns=columns)
+    more: dict[str, Any] = {
+        "kind": "illustrative",
+        "note": "",
+        "input_unit": "GW",
+        "energised_base": 1000.0,
+        "stage_base": "power",
+    }
+    full = table.assign(**more, swing=300.0, year="2026", next_base=1.0, next_low=1.0, next_high=1.0)
+    return full.reindex(columns=[*full.columns, *(c for c in HEADLINE_COLUMNS if c not in full)])
 
 
 @pytest.fixture(scope="module")
@@ -216,14 +256,73 @@ def test_yearly_totals_are_sums_of_the_run(small: Run, book: Path) -> None:
 
 def test_it_has_real_tables_charts_validation_and_units(book: Path) -> None:
     held = openpyxl.load_workbook(book)
-    for name in ("Inputs", "Results", "Prices", "Hours", "Token costs", "Tasks", "Checks", "Sources", "Units"):
+    single = ("Inputs", "Results", "Prices", "Hours", "Token costs", "Tasks", "Sensitivity", "Backtest", "Checks")
+    for name in (*single, "Sources", "Units"):
         (table,) = held[name].tables.values()
         assert held[name][table.ref.split(":")[0]].value
     assert len(held["Summary"]._charts) == 2 and len(held["Costs"]._charts) == 1
     assert held["Prices"]["H5"].value == "see Unit" and held["Hours"]["E5"].value == "USD/sold GPU-hour"
     rules = held["Inputs"].data_validations.dataValidation
-    assert {(r.type, r.formula1, r.formula2) for r in rules} >= {("decimal", "0", "1")}
-    assert all(sheet.sheet_state == "visible" for sheet in held)
+    found = {(r.type, r.formula1, r.formula2) for r in rules}
+    assert found >= {("decimal", "0", "1"), ("decimal", "$D7", None), ("list", '"stated,illustrative"', None)}
+    assert len(held["Sensitivity"]._charts) == 1
+
+
+BANNED = ("OFFSET", "INDIRECT", "INDEX", "VLOOKUP", "HLOOKUP", "NOW(", "TODAY(", "RAND", "WEBSERVICE", "HYPERLINK", "[")
+
+
+def test_it_holds_nothing_that_a_reviewer_would_refuse(book: Path) -> None:
+    """No volatile or hidden parts, no names, no links to other files, no macros; one IF a formula."""
+    held = openpyxl.load_workbook(book)
+    assert all(sheet.sheet_state == "visible" for sheet in held) and not held.defined_names
+    formulas = [str(c.value) for s in held for row in s.iter_rows() for c in row if c.data_type == "f"]
+    for formula in formulas:
+        assert not any(word in formula for word in BANNED), formula
+        assert len(re.findall(r"(?<!SUM)\bIF\(", formula)) <= 1 and len(formula) < 200, formula
+    with zipfile.ZipFile(book) as archive:
+        names = archive.namelist()
+        text = b"".join(archive.read(n) for n in names if n.endswith(".rels"))
+    assert not [n for n in names if "external" in n.lower() or "vba" in n.lower()]
+    assert b'TargetMode="External"' not in text
+
+
+def test_every_sheet_shows_the_master_check_in_its_frozen_pane(book: Path) -> None:
+    held = openpyxl.load_workbook(book)
+    for sheet in held:
+        assert sheet.freeze_panes and int(re.sub(r"\D", "", sheet.freeze_panes)) > 3, sheet.title
+        master = sheet["B4"] if sheet.title == "Checks" else sheet["A3"]
+        assert str(master.value).startswith("=AND(" if sheet.title == "Checks" else '="All checks'), sheet.title
+
+
+def test_contents_name_every_sheet_and_why_others_are_missing(book: Path) -> None:
+    held = openpyxl.load_workbook(book)
+    rows = {r[0]: r[2] for r in held["Contents"].iter_rows(min_row=6, max_col=3, values_only=True)}
+    assert set(held.sheetnames) <= {*rows, "Cover", "Contents"}
+    assert list(rows)[-5:] == ["Checks", "Changes", "Limits", "Sources", "Units"]
+    assert rows["Uncertainty"].startswith("not in this workbook: no stored draws")
+    words = [c.value for c in held["Limits"]["B"] if c.value]
+    assert any("No sheet Uncertainty" in w for w in words)
+
+
+def test_backtest_counts_its_own_hits(book: Path) -> None:
+    held = openpyxl.load_workbook(book, data_only=True)["Backtest"]
+    summary = track_record()["backtest_summary"]
+    yearly = summary[summary["span"] == "year"].sort_values(["origin", "level"])
+    first = next(c.row for c in held["C"] if c.value == "Yearly totals") + 1
+    for row, wanted in enumerate(yearly.itertuples(), first):
+        n, hits, share, low, high = (held.cell(row, k).value for k in range(5, 10))
+        assert (n, hits, share) == (wanted.scored, wanted.hits, pytest.approx(wanted.coverage, rel=1e-5))
+        assert (low, high) == pytest.approx((wanted.coverage_low, wanted.coverage_high))
+
+
+def test_an_edited_input_counts_and_a_value_out_of_its_range_breaks_the_check(book: Path) -> None:
+    sheets = Sheets(book)
+    inputs = sheets.book["Inputs"]
+    ranged = next(r[6].row for r in inputs.iter_rows(min_row=7) if isinstance(r[6].value, float | int))
+    sheets.change("Inputs", f"D{ranged}", inputs[f"G{ranged}"].value - 1.0)
+    assert sheets.value("Inputs", f"M{ranged}") == "edited" and sheets.value("Inputs", f"N{ranged}") is False
+    assert sheets.value("Changes", "B5") == 1
+    assert sheets.value("Checks", "B4") is False
 
 
 def test_results_inputs_and_checks_hold_the_numbers_of_the_run(small: Run, book: Path) -> None:
@@ -250,10 +349,11 @@ def test_results_inputs_and_checks_hold_the_numbers_of_the_run(small: Run, book:
 
 
 def test_report_tables_keep_every_digit_and_show_the_printed_ones(small: Run, book: Path) -> None:
-    sheet = openpyxl.load_workbook(book)["Report tables"]
-    values = {f"{c.value:.12e}" for row in sheet.iter_rows() for c in row if isinstance(c.value, float | int)}
+    held_book = openpyxl.load_workbook(book, data_only=True)
+    cells = (c.value for sheet in held_book for row in sheet.iter_rows() for c in row)
+    values = {f"{v:.12e}" for v in cells if isinstance(v, float | int)}
     for section in make_report([small]).sections:
-        for table in (t for t in section.tables if t.short not in ("inputs", "sources")):
+        for table in (t for t in section.tables if t.short not in ("inputs", "sources", "weak_inputs")):
             for row in table.rows:
                 for held, column in zip(row, table.columns, strict=True):
                     if held.value is not None and column.number and math.isfinite(held.value):
@@ -311,7 +411,7 @@ def test_words_stay_words(hostile: Path) -> None:
     formulas = [str(c.value) for s in held for row in s.iter_rows() for c in row if c.data_type == "f"]
     texts = [str(c.value) for s in held for row in s.iter_rows() for c in row if c.data_type == "s"]
     assert formulas and not any("cmd" in f or "onerror" in f for f in formulas)
-    allowed = re.compile(r"=(SUMIFS\(|SUM\(|IF\(|AND\(|[A-Z]+\d+$|\"All checks)")
+    allowed = re.compile(r"=(ABS\(COUNTIF\(|COUNTIF\(|SUMIFS\(|SUM\(|IF\(|AND\(|[A-Z]+\d+$|\"All checks)")
     assert all(allowed.match(f) for f in formulas), [f for f in formulas if not allowed.match(f)][:3]
     assert "@SUM(1+1)" in texts and "-2+3" in texts
     assert any("onerror" in t for t in texts)

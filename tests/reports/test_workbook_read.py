@@ -148,7 +148,7 @@ def test_all_errors_at_once_with_their_cells(book: Path, tmp_path: Path) -> None
         put("resources.cowos.capacity", "wafer/period", "F")(held)
         put("processes.package.yield", None)(held)
         put("processes.make_die.yield", 0.5, "E")(held)
-        put("processes.make_die.output.die", 1.5, "G")(held)
+        put("processes.make_die.output.die", 0.5, "G")(held)
         put("demand.accelerator.price", "demand.accelerators.price", "A")(held)
 
     path = edited(book, tmp_path, change)
@@ -168,7 +168,7 @@ def test_all_errors_at_once_with_their_cells(book: Path, tmp_path: Path) -> None
     )
     assert any(p.startswith(f"Inputs!D{places['processes.package.yield']}: is empty") for p in problems)
     assert any("the column was edited, or the facts have changed" in p for p in problems)
-    assert any("a range is not read back" in p for p in problems)
+    assert any("is empty, but Low is not; a range has both ends" in p for p in problems)
     assert any("'demand.accelerators.price' from '2026-Q1' is no input" in p for p in problems)
     assert any("the row of demand.accelerator.price from 2026-Q1 is missing" in p for p in problems)
     assert str(path) in str(caught.value)
@@ -253,6 +253,84 @@ processes:
 fleet:
   own: {title: Own, material: accelerator, regions: [us], kw_planning: 1.2, value: 1 USD/hour, h100e: 1, survival: 0.99}
 """
+
+
+RANGED = "processes.make_die.yield"
+
+
+def row(held: Any, path: str, **cells: Any) -> None:
+    """Write into the row of a path: value, low, high, kind, note."""
+    columns = {"value": "D", "low": "G", "high": "H", "kind": "I", "note": "L"}
+    for name, value in cells.items():
+        held["Inputs"][f"{columns[name]}{row_of(held, path)}"].value = value
+
+
+@pytest.mark.parametrize(
+    ("cells", "form"),
+    [
+        ({"value": 0.6, "low": 0.5, "high": 0.7}, {"value": 0.6, "range": [0.5, 0.7]}),
+        ({"low": 0.9, "high": 1.0}, {"value": 1.0, "range": [0.9, 1.0]}),
+        (
+            {"kind": "illustrative", "note": "a guess"},
+            {"value": 1.0, "range": [1.0, 1.0], "kind": "illustrative", "note": "a guess"},
+        ),
+        (
+            {"value": 0.3, "low": 0.2, "high": 0.35, "kind": "illustrative", "note": "+1: a guess"},
+            {"value": 0.3, "range": [0.2, 0.35], "kind": "illustrative", "note": "+1: a guess"},
+        ),
+        ({"value": 0.4, "note": "measured by us"}, {"value": 0.4, "note": "measured by us"}),
+        ({"value": 0.25}, 0.25),
+    ],
+)
+def test_a_row_is_read_as_it_stands(book: Path, tmp_path: Path, cells: dict[str, Any], form: Any) -> None:
+    path = edited(book, tmp_path, lambda held: row(held, RANGED, **cells))
+    scenario = load_workbook_scenario(path)
+    (edit,) = scenario.edits
+    assert (edit.pattern, edit.raw) == (RANGED, form)
+    (found,) = [r for r in resolve(scenario).inputs().itertuples() if r.path == RANGED]
+    said = form if isinstance(form, dict) else {"value": form}
+    low, high = said.get("range", (None, None))
+    assert found.value == said["value"]
+    if low == high:
+        assert {str(found.low), str(found.high)} <= {"None", "nan"}
+    else:
+        assert (found.low, found.high) == pytest.approx((low, high), rel=1e-14)
+    assert found.kind == said.get("kind", "stated")
+
+
+def test_ranges_of_a_library_scenario_survive_the_way_there_and_back(tmp_path: Path) -> None:
+    """A range edited in the book of an edited scenario is the range of the next book."""
+    first = run("course_11_1", [(RANGED, {"value": 0.7, "range": [0.6, 0.75]})])
+    book = write_workbook(first, tmp_path / "first.xlsx")
+    assert run_hash(load_workbook_scenario(book), first.manifest["options"]) == first.hash
+    path = edited(book, tmp_path, lambda held: row(held, RANGED, value=0.65, low=0.55))
+    second = run(load_workbook_scenario(path))
+    again = write_workbook(second, tmp_path / "second.xlsx")
+    assert run_hash(load_workbook_scenario(again), second.manifest["options"]) == second.hash
+    (found,) = [r for r in second.inputs.itertuples() if r.path == RANGED]
+    assert (found.value, found.low, found.high) == pytest.approx((0.65, 0.55, 0.75), rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("cells", "column", "message"),
+    [
+        ({"value": 0.6, "low": 0.7, "high": 0.9}, "D", "0.6 is outside Low and High, 0.7 to 0.9; change them too"),
+        ({"high": 0.9}, "G", "is empty, but High is not; a range has both ends, or clear both"),
+        ({"low": "few", "high": 0.9}, "G", "'few' is no number"),
+        ({"kind": "published"}, "I", "must be stated, illustrative or unchanged"),
+        ({"kind": "illustrative", "note": "  "}, "L", "is empty; an illustrative value needs its reason here"),
+        ({"value": 1e308}, "D", "1e+308 is beyond 1e+300"),
+    ],
+)
+def test_a_row_that_says_too_little_is_told(
+    book: Path, tmp_path: Path, cells: dict[str, Any], column: str, message: str
+) -> None:
+    path = edited(book, tmp_path, lambda held: row(held, RANGED, **cells))
+    place = f"Inputs!{column}{row_of(openpyxl.load_workbook(path), RANGED)}: "
+    with pytest.raises(WorkbookError) as caught:
+        read_workbook(path)
+    (problem,) = caught.value.problems
+    assert problem.startswith(place) and message in problem
 
 
 def test_survival_is_read_in_the_period_of_its_row(tmp_path: Path) -> None:
