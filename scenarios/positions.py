@@ -23,6 +23,7 @@ from ruamel.yaml.reader import ReaderError
 
 from scenarios.errors import Position, Problem, ScenarioError
 from supply.input_files import InputFileError, read_bytes
+from supply.input_text import control_character
 
 __all__ = [
     "MOST_DEPTH",
@@ -168,6 +169,9 @@ class _Builder:
                 items.append(self.build(item, (*loc, index)))
             return items
         assert isinstance(node, ScalarNode)
+        if found := control_character(node.value):
+            self.complain(node, loc, f"the control character {found} is no text: take it out")
+            return None
         try:
             return _scalar(str(node.tag), node.value)
         except ValueError as exc:
@@ -181,6 +185,9 @@ class _Builder:
                 self.complain(key_node, loc, "a key is a word, not a list or mapping")
                 continue
             key = str(key_node.value)
+            if found := control_character(key):
+                self.complain(key_node, loc, f"the control character {found} in a key is no text: take it out")
+                continue
             if key == "<<":
                 self.complain(key_node, loc, "merge keys (<<) are not part of the language: use `extends`")
                 continue

@@ -47,7 +47,19 @@ def check(network: Network) -> list[Problem]:
     >>> [str(p) for p in check(course_11_1().with_values({"processes.package.yield": 1.2}))]
     ['processes.package.yield: 1.2 is outside 0 to 1; give a fraction']
     """
-    rules = (_references, _numbers, _sizes, _ranges, _windows, _demand, _fleet, _capacities, _contracts, _events)
+    rules = (
+        _references,
+        _numbers,
+        _sizes,
+        _scaling,
+        _ranges,
+        _windows,
+        _demand,
+        _fleet,
+        _capacities,
+        _contracts,
+        _events,
+    )
     found = [problem for rule in rules for problem in rule(network)]
     if not any(p.severity == "error" for p in found):
         found += [*_routes(network), *_loops(network), *_idle_shares(network)]
@@ -165,6 +177,7 @@ def _span(path: str) -> tuple[float, float, str] | None:
 
 
 COEFFICIENTS = re.compile(r"processes\.[^.]+\.(?:input|output|uses|yield)(?:\..*)?")
+CAPACITY = re.compile(r"resources\.[^.]+\.capacity")
 MONEY = re.compile(r"demand\.[^.]+\.price|fleet\.[^.]+\.value")
 SMALLEST, LARGEST, MOST = 1e-9, 1e9, 1e18
 """Sizes that a solve in double precision tells from zero and from no limit; the solver drops smaller coefficients."""
@@ -182,10 +195,24 @@ def _sizes(n: Network) -> Iterator[Problem]:
             worst = low if low < SMALLEST else high
             message = f"{worst:g} is outside {SMALLEST:g} to {LARGEST:g}: a solve cannot tell it from nothing"
             yield Problem(path, message, "count in a larger or smaller unit")
+        elif CAPACITY.fullmatch(path) and low < SMALLEST:
+            message = f"{low:g} is too small for a solve: below {SMALLEST:g} it is nothing"
+            yield Problem(path, message, "count in a smaller unit, or give zero")
         elif money and high < SMALLEST * 100:
             yield Problem(path, f"{high:g} USD is too small for a solve", "count in a larger unit, or give zero")
         elif high > MOST:
             yield Problem(path, f"{high:g} is too large for a solve", "count in a larger unit, or leave the limit out")
+
+
+def _scaling(n: Network) -> Iterator[Problem]:
+    """Capacities so far apart that the smaller ones lie within the tolerance of the larger."""
+    found = {path: float(a[a > 0].max()) for path, a in n.values.items() if CAPACITY.fullmatch(path) and (a > 0).any()}
+    if found and max(found.values()) / min(found.values()) > LARGEST:
+        least, most = min(found, key=found.__getitem__), max(found, key=found.__getitem__)
+        message = (
+            f"{found[least]:g} beside {found[most]:g} of {most}: more than {LARGEST:g} apart, near what a solve tells"
+        )
+        yield Problem(least, message, "count the larger in a larger unit, or leave out the limit", "warning")
 
 
 def _ranges(n: Network) -> Iterator[Problem]:

@@ -6,9 +6,13 @@ Scenario files have a reader of their own, which keeps the place of every entry 
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, NoReturn
 
-__all__ = ["MOST_DEPTH", "InputTextError", "parse_json", "parse_yaml"]
+__all__ = ["MOST_DEPTH", "InputTextError", "control_character", "parse_json", "parse_yaml", "shown"]
+
+#: What moves a cursor, hides or turns text round: C0 and C1 but tab and line feed, line separators, bidi overrides.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 #: Lists and mappings in each other; a model config has five.
 MOST_DEPTH = 60
@@ -16,6 +20,25 @@ MOST_DEPTH = 60
 
 class InputTextError(ValueError):
     """A text that is not plain JSON or YAML; the message says where and what to write."""
+
+
+def control_character(text: str) -> str:
+    r"""The first control character of a text as an escape; empty where there is none.
+
+    >>> control_character("a\x1b[31m"), control_character("a\tb\n")
+    ('\\x1b', '')
+    """
+    found = _CONTROL.search(text)
+    return ascii(found[0])[1:-1] if found else ""
+
+
+def shown(text: str) -> str:
+    r"""A text for a terminal: control characters as escapes.
+
+    >>> shown("red \x1b[31m")
+    'red \\x1b[31m'
+    """
+    return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 def parse_json(text: str) -> Any:

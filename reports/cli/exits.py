@@ -18,6 +18,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from reports.cli import terminal
+from supply.input_text import shown
 
 __all__ = [
     "CHECK_FAILED",
@@ -124,5 +125,5 @@ def _message(exc: Exception) -> str:
 
 def _stop(message: str, code: int) -> NoReturn:
     terminal.end()
-    print(message, file=sys.stderr)
+    print(shown(message), file=sys.stderr)
     sys.exit(code)

@@ -231,6 +231,7 @@ def drawing(width_in: float, height_in: float, **subplots: Any) -> Iterator[tupl
     rc = {
         "font.family": "sans-serif", "font.size": 9, "axes.spines.top": False, "axes.spines.right": False,
         "axes.grid": False, "svg.fonttype": "none", "svg.hashsalt": "wafer2token", "axes.titlesize": 9,
+        "text.parse_math": False,  # a title with $ is text
         "axes.titlelocation": "left", "axes.labelcolor": "#333333", "text.color": INK, "hatch.linewidth": HATCH,
         "xtick.color": "#444444", "ytick.color": "#444444", "axes.edgecolor": "#888888", "axes.axisbelow": True,
     }  # fmt: skip

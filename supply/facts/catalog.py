@@ -17,6 +17,7 @@ from supply.facts.record import KINDS, Fact, FactError, SeriesPoint
 from supply.facts.series import Series
 from supply.facts.units import ATTRIBUTE_UNITS, aliases
 from supply.input_files import InputFileError, read_utf8
+from supply.input_text import control_character
 from supply.paths import data_dir
 
 __all__ = ["Catalog", "catalog", "check_units"]
@@ -254,6 +255,8 @@ def check_rows(
         if EXTRA in row:
             problems.append(f"{where}: more cells than columns: put text with a comma in quotes")
             continue
+        if hidden := next((c for c in map(control_character, row.values()) if c), ""):
+            problems.append(f"{where}: the control character {hidden} is no text: take it out")
         if not _ID.fullmatch(row["id"]):
             problems.append(f"{where}: an id is made of letters, digits and . _ - @ # + : /")
         if row["id"] in facts:
@@ -359,6 +362,8 @@ def _read_series(
 def _check_point(row: dict[str, str], value: float, low: float, high: float) -> None:
     """Refuse a word of a series row that nothing knows: it would be read as another one."""
     span(row["period"])
+    if hidden := next((c for c in map(control_character, row.values()) if c), ""):
+        raise ValueError(f"the control character {hidden} is no text: take it out")
     if not _ID.fullmatch(row["series_id"]):
         raise ValueError("a series id is made of letters, digits and . _ - @ # + : /")
     if row["unit"] not in aliases():

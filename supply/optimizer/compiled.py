@@ -190,7 +190,11 @@ class Compiled:
             raise relaxation.infeasible(self)
         if status in (HighsModelStatus.kUnbounded, HighsModelStatus.kUnboundedOrInfeasible):
             raise relaxation.unbounded(self)
-        raise SolveError(f"the solver stopped with status {self.engine.highs.modelStatusToString(status)}")
+        word = self.engine.highs.modelStatusToString(status)
+        raise SolveError(
+            f"the solver stopped with status {word!r} and no plan was taken: numbers far apart are the usual cause; see "
+            "the warnings of `wafer2token check`, count in units that fit, or coarsen the scenario"
+        )
 
 
 def optimize(network: Network, *, tidy: bool = True, solver: str = "auto") -> Solution:
