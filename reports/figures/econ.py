@@ -141,7 +141,7 @@ def headline_tornado(table: pd.DataFrame, base: float, unit: str, subtitle: str,
         for row, r in enumerate(records(t)):
             _tornado_row(axes, row, r, base)
         axes.axvline(base, color="#333333", linewidth=0.9)
-        axes.set_yticks(range(len(t)), [wrapped(x, 41) for x in t["title"]], fontsize=8)
+        axes.set_yticks(range(len(t)), [wrapped(x, 40) for x in t["title"]], fontsize=7.5, linespacing=1.0)
         axes.invert_yaxis()
         axes.margins(x=0.14)
         axes.tick_params(axis="y", length=0)
