@@ -79,6 +79,8 @@ def test_a_killed_writer_leaves_no_run(tmp_path: Path) -> None:
     assert done.returncode == -9
     assert find_complete(tmp_path, "one") is None
     assert all(p.name.startswith(".tmp-") for p in tmp_path.iterdir())
+    write_folder(tmp_path, "one", {"run": "one"}, fill)
+    assert [p.name for p in tmp_path.iterdir()] == ["one"], "the next writer removes what the dead one left"
 
 
 def test_the_second_of_two_writers_keeps_the_first_folder(tmp_path: Path) -> None:
