@@ -192,8 +192,8 @@ class Compiled:
             raise relaxation.unbounded(self)
         word = self.engine.highs.modelStatusToString(status)
         raise SolveError(
-            f"the solver stopped with status {word!r} and no plan was taken: numbers far apart are the usual cause; see "
-            "the warnings of `wafer2token check`, count in units that fit, or coarsen the scenario"
+            f"the solver stopped with status {word!r} and no plan was taken: numbers far apart are the usual cause; "
+            "see the warnings of `wafer2token check`, count in units that fit, or coarsen the scenario"
         )
 
 

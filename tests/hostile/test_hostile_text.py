@@ -107,7 +107,7 @@ def _check_files(folder: Path, text: str) -> None:
     assert all(len(PdfReader(path).pages) for path in folder.rglob("*.pdf"))
     for path in folder.rglob("*.xlsx"):
         cells = [c for sheet in load_workbook(path) for row in sheet.iter_rows() for c in row if c.value is not None]
-        assert not [c for c in cells if c.data_type == "f" and "cmd" in str(c.value) or str(c.value) == "=+1+1"]
+        assert not [c for c in cells if (c.data_type == "f" and "cmd" in str(c.value)) or str(c.value) == "=+1+1"]
     for path in folder.rglob("*.csv"):
         with path.open(encoding="utf-8", newline="") as handle:
             rows = list(csv.reader(handle))
