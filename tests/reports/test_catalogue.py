@@ -69,6 +69,8 @@ def test_no_prose_stands_in_the_code(path: Path) -> None:
 
 def calls(function: str) -> Iterator[tuple[str, ast.Call]]:
     for path in sorted(ROOM.rglob("*.py")):
+        if function == "say" and not re.search(r"from reports.catalogue import .*\bsay\b", path.read_text()):
+            continue  # the command line has a `say` of its own, for progress
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call):
                 name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
