@@ -18,7 +18,7 @@ from supply.network import STAGES
 if TYPE_CHECKING:
     from scenarios.load import Scenario
 
-__all__ = ["check_references"]
+__all__ = ["check_references", "idle_costs"]
 
 #: Entries of `costs` that the optimum reads itself.
 OWN_COSTS = ("life", "capex_budget")
@@ -169,18 +169,28 @@ def _outputs(scenario: Scenario) -> Iterator[Problem]:
 
 
 def _costs(scenario: Scenario) -> Iterator[Problem]:
-    """`costs` holds what other values name by their path, and two things of its own: the rest would change nothing."""
-    named = list(_paths_named([scenario.data, *(edit.raw for edit in scenario.edits)]))
+    """Owners of a budget, and entries of `costs` that look like a misspelt name (see `idle_costs` for the others)."""
     owners = {e.owner for e in scenario.file.expansions.values()}
-    for key, held in scenario.file.costs.items():
-        loc: Loc = ("costs", key)
-        if key == "capex_budget" and isinstance(held, dict):
-            for owner in held:
-                yield from _missing(scenario, (*loc, owner), owner, "owner of an expansion", owners)
-        elif key not in OWN_COSTS and not any(f"{path}.".startswith(f"costs.{key}.") for path in named):
+    budget = scenario.file.costs.get("capex_budget")
+    for owner in budget if isinstance(budget, dict) else ():
+        yield from _missing(scenario, ("costs", "capex_budget", owner), owner, "owner of an expansion", owners)
+    for key, message, near in _idle(scenario):
+        if "did you mean" in near:
+            yield Problem(scenario.position(("costs", key)), f"costs.{key}", f"{message}{near}")
+
+
+def idle_costs(scenario: Scenario) -> list[str]:
+    """Warnings of entries of `costs` that no value names; a child may have replaced what named them."""
+    return [f"costs.{key}: {message}" for key, message, _ in _idle(scenario)]
+
+
+def _idle(scenario: Scenario) -> Iterator[tuple[str, str, str]]:
+    """Entries of `costs` without a reader: key, what is wrong, and names it could be."""
+    named = list(_paths_named([scenario.data, *(edit.raw for edit in scenario.edits)]))
+    for key in scenario.file.costs:
+        if key not in OWN_COSTS and not any(f"{path}.".startswith(f"costs.{key}.") for path in named):
             near = did_you_mean(key, [*OWN_COSTS, *(p.split(".")[1] for p in named if p.startswith("costs."))])
-            message = f"no value names it by {{path: costs.{key}}}, so it changes nothing{near}"
-            yield Problem(scenario.position(loc), dotted(loc), message)
+            yield key, f"no value names it by {{path: costs.{key}}}, so it changes nothing", near
 
 
 def _paths_named(data: Any) -> Iterator[str]:

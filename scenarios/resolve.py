@@ -17,6 +17,7 @@ from scenarios.measures import Measure
 from scenarios.nodes import Array, Clipped, Constant, Draw, Node, Source, outer_range
 from scenarios.paths_match import Leaf, match, resource_words
 from scenarios.positions import Loc
+from scenarios.references import idle_costs
 from scenarios.structure import build_network, horizon_of, network_path
 from supply.network import Horizon, Network
 
@@ -247,7 +248,7 @@ def resolve(scenario: Scenario) -> Resolved:
     network = build_network(scenario, resolver.horizon, values, words)
     touched = {path: tuple(_words(a) for a in applied) for path, applied in resolver.edits.items()}
     errors, warnings = _consistency(scenario, network)
-    warnings += _idle_edits(resolver)
+    warnings += [*_idle_edits(resolver), *idle_costs(scenario)]
     if errors:
         raise ScenarioError(errors)
     return Resolved(scenario, network, nodes, measures, touched, warnings)

@@ -181,6 +181,8 @@ CAPACITY = re.compile(r"resources\.[^.]+\.capacity")
 MONEY = re.compile(r"demand\.[^.]+\.price|fleet\.[^.]+\.value")
 SMALLEST, LARGEST, MOST = 1e-9, 1e9, 1e18
 """Sizes that a solve in double precision tells from zero and from no limit; the solver drops smaller coefficients."""
+LEAST_CAPACITY = 1e-6
+"""A thousand times the tolerance of a constraint: a limit near the tolerance would be overstepped unseen."""
 
 
 def _sizes(n: Network) -> Iterator[Problem]:
@@ -195,8 +197,8 @@ def _sizes(n: Network) -> Iterator[Problem]:
             worst = low if low < SMALLEST else high
             message = f"{worst:g} is outside {SMALLEST:g} to {LARGEST:g}: a solve cannot tell it from nothing"
             yield Problem(path, message, "count in a larger or smaller unit")
-        elif CAPACITY.fullmatch(path) and low < SMALLEST:
-            message = f"{low:g} is too small for a solve: below {SMALLEST:g} it is nothing"
+        elif CAPACITY.fullmatch(path) and low < LEAST_CAPACITY:
+            message = f"{low:g} is too small for a solve: below {LEAST_CAPACITY:g} it is nothing"
             yield Problem(path, message, "count in a smaller unit, or give zero")
         elif money and high < SMALLEST * 100:
             yield Problem(path, f"{high:g} USD is too small for a solve", "count in a larger unit, or give zero")

@@ -202,6 +202,8 @@ def _map_figures(found: dict[str, Any], scenario: str, sets: Sequence[tuple[str,
         card = binding_map(found, name, titles, name, scope, stages, ranges)
         replace(card, id=f"map-{k}").save(out)
         curve, at = row_of(found, name)
+        if curve["output"].count() < 3:  # no curve: the map says it all
+            continue
         axis = f"{found['x']}, multiple of base"
         card = headline_curve(curve, (axis, name), f"{found['y']} at {at:g} of base; {scope}", titles, base=1.0)
         replace(card, id=f"curve-{k}").save(out)
