@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
-from scenarios.run_store import facts_digest, package_version
+from scenarios.run_store import facts_digest, package_version, program_digest
 
 if TYPE_CHECKING:
     from scenarios.resolve import Resolved
@@ -72,6 +72,7 @@ def make_manifest(
         "as_of": as_of(sources),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "version": package_version(),
+        "program_sha256": program_digest(),
         "versions": _versions(),
         "facts_digest": facts_digest(),
         "options": options,

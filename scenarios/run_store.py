@@ -39,6 +39,7 @@ __all__ = [
     "is_complete",
     "make_parent",
     "package_version",
+    "program_digest",
     "put_in_place",
     "read_table",
     "write_folder",
@@ -93,6 +94,17 @@ def package_version() -> str:
         return version("wafer2token")
     except PackageNotFoundError:
         return "unknown"
+
+
+@lru_cache(maxsize=1)
+def program_digest() -> str:
+    """SHA-256 over the modules that make a run (supply, econ, scenarios): other code, other run."""
+    digest = hashlib.sha256()
+    root = Path(__file__).resolve().parent.parent
+    for path in sorted(p for room in ("supply", "econ", "scenarios") for p in (root / room).rglob("*.py")):
+        digest.update(path.relative_to(root).as_posix().encode("utf-8") + b"\0")
+        digest.update(path.read_bytes() + b"\0")
+    return digest.hexdigest()
 
 
 def write_table(frame: pd.DataFrame, path: Path) -> None:

@@ -17,7 +17,7 @@ from scenarios.run_store import (
     facts_digest,
     find_complete,
     make_parent,
-    package_version,
+    program_digest,
     write_folder,
     write_table,
 )
@@ -34,12 +34,12 @@ Progress = Callable[[str], None]
 
 
 def run_hash(scenario: Scenario, options: dict[str, Any] | None = None) -> str:
-    """SHA-256 of what decides a run: the scenario without file names, options, the facts and the program version.
+    """SHA-256 of what decides a run: the scenario without file names, options, the facts and the program.
 
     The option `study` is left out: it adds tables to a run and changes none of its numbers.
     """
     decides = {key: value for key, value in (options or {}).items() if key != "study"}
-    return content_hash(scenario.canonical(), decides, facts_digest(), package_version())
+    return content_hash(scenario.canonical(), decides, facts_digest(), program_digest())
 
 
 def run(
