@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import importlib
 from importlib.machinery import PathFinder
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
-
-__version__ = "0.1.0.dev0"
 
 #: public name -> "module:attribute"
 _PUBLIC = {
@@ -35,7 +34,7 @@ _PUBLIC = {
     "card": "reports.cards:card",
     "cards": "reports.cards:register",
 }
-__all__ = ["__version__", "main", *_PUBLIC]
+__all__ = ["__version__", "main", *_PUBLIC]  # noqa: F822
 
 
 def _guard_against_shadowing() -> None:
@@ -60,6 +59,8 @@ _guard_against_shadowing()
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return version("wafer2token")
     if name not in _PUBLIC:
         raise AttributeError(f"wafer2token has no {name!r}; public names: {', '.join(_PUBLIC)}")
     module, _, attribute = _PUBLIC[name].partition(":")

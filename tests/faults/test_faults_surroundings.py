@@ -166,6 +166,6 @@ def test_nothing_else_needs_an_extra(
     if faults < 10 and name == "report":
         pytest.skip("slow: `make faults`")
     stored = request.getfixturevalue("stored") if name == "report" else tmp_path
-    missing = ["typst", "marimo", "distributed", "dask", "sklearn", "plotly", "sankeyflow"]
+    missing = ["typst", "marimo", "distributed", "dask", "sklearn"]
     done = server(*_words(name, tmp_path, stored), missing=missing)
     assert done.rc == 0, done.err
