@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from supply.facts.record import FactError
@@ -32,9 +33,10 @@ def registry() -> UnitRegistry[Any]:
     """The pint registry with the units of `data/units.txt`."""
     import pint
 
-    reg: UnitRegistry[Any] = pint.UnitRegistry(autoconvert_offset_to_baseunit=False)
+    reg: UnitRegistry[Any] = pint.UnitRegistry(None, autoconvert_offset_to_baseunit=False)
+    reg.load_definitions(Path(pint.__file__).with_name("default_en.txt"))
     reg.load_definitions(str(data_file("units.txt")))
-    reg._build_cache()  # pint resolves `quarter` to its own mass unit otherwise
+    reg._build_cache()  # once, with both files: pint resolves `quarter` to its own mass unit otherwise
     return reg
 
 
