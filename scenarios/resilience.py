@@ -153,7 +153,7 @@ def _held_before(solution: Solution, perturbed: Any, first: int) -> Iterator[Non
     high = np.array(engine.matrix.col_upper if upper is None else upper)
     held = [k for k, (kind, key) in enumerate(engine.matrix.columns) if kind in _DONE and key[-1] < first]
     fixed_low, fixed_high = low.copy(), high.copy()
-    fixed_low[held] = fixed_high[held] = np.clip(perturbed.vertex[held], low[held], high[held])
+    fixed_low[held] = fixed_high[held] = np.clip(solution.x[held], low[held], high[held])
     engine.set_col_bounds(fixed_low, fixed_high)
     try:
         yield
