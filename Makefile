@@ -32,7 +32,7 @@ report: $(STAMP)
 	$(BIN)/wafer2token run $(SCENARIO) --out $(OUT)/runs --report $(OUT)/reports
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile
+	$(BIN)/python -m pytest -q -rs -n 2 --dist loadfile
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

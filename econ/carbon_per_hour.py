@@ -12,7 +12,7 @@ from supply.facts import catalog
 from supply.manufacturing.carbon import footprint
 from supply.manufacturing.products import all_products
 
-__all__ = ["carbon_per_sold_hour", "embodied_carbon_kg"]
+__all__ = ["carbon_per_sold_hour"]
 
 #: SKUs whose package is that of another name in the manufacturing room.
 _PACKAGES = {"gb200": "b200", "gb300": "b300"}

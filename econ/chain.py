@@ -29,7 +29,6 @@ __all__ = [
     "CostTables",
     "HourCost",
     "ModelChoice",
-    "clear_engine_points",
     "cost_tables",
     "hour_cost",
     "priced_at",
@@ -138,14 +137,6 @@ def _point(
 @lru_cache(maxsize=1)
 def _engine() -> Engine:
     return default_engine()
-
-
-def clear_engine_points() -> None:
-    """Forget cached engine points (after facts or parameters changed in the process)."""
-    _point.cache_clear()
-    _owner.cache_clear()
-    _task_at.cache_clear()
-    _engine.cache_clear()
 
 
 def token_point(choice: ModelChoice, hardware: str, use: UseChain, engine: Engine | None = None) -> TokenCost | str:

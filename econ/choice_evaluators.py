@@ -9,7 +9,7 @@ from econ.token_cost import Engine, NoFitError, cheapest_point, default_engine
 from econ.tokens import TokenCostError
 from econ.workload_card import Candidate, ChoiceError, WorkloadCard
 
-__all__ = ["engine_evaluator", "serving_estimate", "training_estimate"]
+__all__ = ["engine_evaluator", "serving_estimate"]
 
 
 def engine_evaluator(card: WorkloadCard, candidate: Candidate) -> Estimate:

@@ -15,7 +15,7 @@ from supply.facts import catalog
 from supply.manufacturing.unit_costs import unit_cost
 from supply.paths import data_file
 
-__all__ = ["accelerator_margin_stack", "chip_price_usd", "known_bills", "part_bill"]
+__all__ = ["accelerator_margin_stack", "known_bills", "part_bill"]
 
 #: Where a SKU's package is that of another name in the manufacturing room.
 _PACKAGES = {"gb200": "b200", "gb300": "b300"}

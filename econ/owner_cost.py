@@ -22,7 +22,7 @@ from econ.use_chain import UseChain
 from supply.facts import Catalog, catalog
 from supply.paths import data_file
 
-__all__ = ["OWNERS", "REGIONS", "OwnerCostError", "OwnerInputs", "econ_sku", "known_skus", "owner_cost", "owner_inputs"]
+__all__ = ["REGIONS", "OwnerCostError", "OwnerInputs", "econ_sku", "known_skus", "owner_cost", "owner_inputs"]
 
 REGIONS = ("us", "europe", "china", "rest")
 OWNERS = ("neocloud", "hyperscaler")

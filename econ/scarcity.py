@@ -22,7 +22,6 @@ from econ.cost_breakdown import CostBar, CostBreakdown
 from econ.finance import capital_recovery_factor, plain, require
 
 __all__ = [
-    "AFTER_SALE_STAGES",
     "Reference",
     "ResourcePrice",
     "ScarcityError",

@@ -104,21 +104,14 @@ class Extractor:
             for t in range(self.periods):
                 place[self._rows()["balance", (m, t)]] = k * self.periods + t
         columns = engine.column_of_entry
-        inflow = 1.0 if self._inflow_positive() else -1.0
         starts = np.array([name == "start" for name, _ in engine.matrix.columns])
         target, entry, source = [], [], []
         for e, i in enumerate(engine.matrix.index.tolist()):
-            if i in place and starts[columns[e]] and inflow * engine.data[e] > 0:
+            if i in place and starts[columns[e]] and engine.data[e] > 0:
                 target.append(place[i])
                 entry.append(e)
                 source.append(columns[e])
         self.delivered = tuple(np.array(a, dtype=np.int64) for a in (target, entry, source))
-        self.inflow = inflow
-
-    def _inflow_positive(self) -> bool:
-        from supply.optimizer.embodied import _inflow_positive
-
-        return _inflow_positive(self.compiled.engine)
 
     def _name_all(self) -> None:
         labels = self.labels[: self.periods]
@@ -229,7 +222,7 @@ class Extractor:
 
     def _finished(self, x: Array, values: Any) -> Array:
         target, entry, source = self.delivered
-        made = self.inflow * self.compiled.engine.data[entry] * x[source] * self.compiled.scale.flow
+        made = self.compiled.engine.data[entry] * x[source] * self.compiled.scale.flow
         delivered = np.bincount(target, weights=made, minlength=len(self.finals) * self.periods)
         total = delivered + self._pipelines(values)
         sold = [

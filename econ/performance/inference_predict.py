@@ -18,7 +18,7 @@ from econ.performance.requests import EngineError
 from econ.performance.row_units import UnitError, unit_factor
 from econ.performance.tables import band_for, knowledge, local_parameters, serving_parameters
 
-__all__ = ["in_unit", "predict_inference_rows"]
+__all__ = ["predict_inference_rows"]
 
 LOCAL_METRICS = (
     "decode_tokens_per_s",

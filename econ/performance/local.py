@@ -25,7 +25,7 @@ from econ.performance.parameters import ParameterSet
 from econ.performance.requests import EngineError, resolve
 from econ.performance.shapes import ModelShape, shape_of
 
-__all__ = ["PLACES", "LocalCase", "local_case", "local_decode_s", "local_prefill_s", "local_values"]
+__all__ = ["PLACES", "LocalCase", "local_case", "local_decode_s", "local_values"]
 
 Array = NDArray[np.float64]
 Codes = Mapping[str, NDArray[np.int64]]

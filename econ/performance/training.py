@@ -112,7 +112,7 @@ def step_time(model: TrainingModel, hw: Hardware, setup: TrainingSetup, c: Train
     attention = _attention_s(model, hw, setup, k, tokens, share)
     elementwise = _elementwise_s(model, hw, setup, k, tokens)
     tensor = _tensor_parallel_s(model, hw, setup, k, tokens, passes)
-    expert = _expert_parallel_s(model, hw, setup, k, tokens, passes)
+    expert = _expert_parallel_s(model, hw, setup, k, tokens)
     context = _context_parallel_s(model, hw, setup, k, tokens)
     busy = linear + attention + elementwise + tensor + expert + context
     layers = model.layers * k["layer_launch_s"] + model.moe_layers * k["moe_launch_s"]
@@ -240,7 +240,7 @@ def _tensor_parallel_s(
 
 
 def _expert_parallel_s(
-    model: TrainingModel, hw: Hardware, setup: TrainingSetup, k: dict[str, float], tokens: float, passes: float
+    model: TrainingModel, hw: Hardware, setup: TrainingSetup, k: dict[str, float], tokens: float
 ) -> float:
     """Dispatch and combine of routed tokens, forward and backward."""
     if setup.ep == 1 or not model.moe_layers:

@@ -29,10 +29,8 @@ __all__ = [
     "Run",
     "calibrate",
     "calibration_rows",
-    "cross_validated_ratios",
     "fit_constants",
     "measured_runs",
-    "pair_of",
 ]
 
 Array = NDArray[np.float64]

@@ -8,9 +8,6 @@ from itertools import pairwise
 
 __all__ = [
     "FORMATS",
-    "RECOMPUTE",
-    "SCHEDULES",
-    "SHARDING",
     "NetworkLevel",
     "SetupError",
     "TrainingSetup",

@@ -21,7 +21,7 @@ from supply.facts.units import ATTRIBUTE_UNITS, expression
 from supply.files import whole_text
 from supply.input_table import InputTableError, numbered_rows
 
-__all__ = ["ingest", "origin_of", "scope_of"]
+__all__ = ["ingest"]
 
 RAW_COLUMNS = (
     *("id", "subject", "quantity", "value", "low", "high"),

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from supply.manufacturing.numeric import FloatArray
 
-__all__ = ["EXACT_LIMIT", "best_offset"]
+__all__ = ["best_offset"]
 
 EXACT_LIMIT = 320
 _ROW_STEPS = 256

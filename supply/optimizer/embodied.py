@@ -218,11 +218,6 @@ class Embodied:
         return per_region.groupby(level=["subject", "sku"]).mean().unstack("sku").fillna(0.0)
 
 
-def _inflow_positive(engine: Any) -> bool:
-    """Whether the compiled balance rows count inflows as positive (they do: see the balance rule)."""
-    return True
-
-
 def _sparse(items: list[tuple[int, int, float]], rows: int, columns: int) -> sp.csr_matrix:
     i, j, v = zip(*items, strict=True) if items else ((), (), ())
     return sp.csr_matrix((v, (i, j)), shape=(rows, columns))

@@ -1,4 +1,4 @@
-"""Vintages, power queues, sharing rules, resilience, near-optimal mixes, substitutes, conflict sets."""
+"""Vintages, power queues, sharing rules, concentration, near-optimal mixes, substitutes, conflict sets."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from supply.bottleneck import embodied, price_without
+from supply.concentration import concentration
 from supply.consistency import check
 from supply.fleet import opening_survival, sharp_survival, weibull_survival
 from supply.network import (
@@ -30,7 +31,6 @@ from supply.optimizer.compiled import Compiled, optimize
 from supply.optimizer.errors import InfeasibleError
 from supply.optimizer.near_optimal import mix_range
 from supply.power import Site, grid_queue, mean_level, waiting_mw
-from supply.resilience import concentration, outages, recovery_cost, time_to_survive
 from supply.sharing import compare_rules, equal_shares, proportional_shares, with_shares
 
 
@@ -135,11 +135,11 @@ def test_sharing_rules_state_the_value_they_lose() -> None:
         with_shares(network, "line", {"one": (["a"], 0.6), "two": (["b"], 0.6)})
 
 
-def test_time_to_survive_is_the_buffer_and_recovery_costs_what_is_missed() -> None:
+def test_concentration_by_supplier() -> None:
     network = Network.build(
-        Horizon("2026-Q1", 6),
+        Horizon("2026-Q1", 1),
         [Material("x")],
-        [Process("make", ("x",), uses=("fab",), supplier="one"), Process("other", ("x",), uses=("spare",))],
+        [Process("make", ("x",), uses=("fab",)), Process("other", ("x",), uses=("spare",))],
         [Resource("fab", "fab", supplier="one"), Resource("spare", "fab", supplier="two")],
         {
             "processes.make.output.x": 1,
@@ -150,19 +150,9 @@ def test_time_to_survive_is_the_buffer_and_recovery_costs_what_is_missed() -> No
             "resources.spare.capacity": 2,
             "demand.x.price": 1,
             "demand.x.quantity": 10,
-            "opening.stock.x": 18,
         },
         demand=[Demand("x")],
     )
-    solution = optimize(network)
-    table = time_to_survive(solution, 0, 4)
-    # without the big site 8 a period are missing: 18 in stock bridge two periods
-    assert table.set_index("resource").time_to_survive.to_dict() == {"fab": 2, "spare": 4}
-    assert table["rank"].tolist() == [1, 2]
-    losses = outages(solution, 0, 3, ["fab"]).set_index("periods").loss
-    assert losses.to_dict() == pytest.approx({1: 0, 2: 0, 3: 3 * 8 - 18})
-    cost = recovery_cost(solution, 0, {"fab": 4, "spare": 4})
-    assert dict(zip(cost.resource, cost.loss, strict=True)) == pytest.approx({"fab": 4 * 8 - 18, "spare": 0})
     shares = concentration(network, "supplier")
     assert shares.share.tolist() == pytest.approx([10 / 12, 2 / 12])
     assert shares.hhi.iloc[0] == pytest.approx((100 + 4) / 144)
