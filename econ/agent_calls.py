@@ -92,11 +92,6 @@ class AttemptTrace:
         """Sum over calls."""
         return TokenUsage.sum(c.usage for c in self.calls)
 
-    @property
-    def mean_context(self) -> float:
-        """Mean prompt of a call."""
-        return sum(c.usage.prompt for c in self.calls) / len(self.calls)
-
 
 def trace(
     context: Context,

@@ -16,7 +16,7 @@ from typing import Any
 
 from econ.cost_breakdown import CostBreakdown
 from econ.finance import weighted_average_rate
-from econ.gpu_hour import METHODS, CostInputs, gpu_hour_cost
+from econ.gpu_hour import CostInputs, gpu_hour_cost
 from econ.performance.names import did_you_mean
 from econ.use_chain import UseChain
 from supply.facts import Catalog, catalog
@@ -102,10 +102,6 @@ class OwnerInputs:
         """The waterfall by one method; `values` replace inputs (and drop their bands)."""
         bands = {k: v for k, v in self.bands.items() if k not in values}
         return gpu_hour_cost(self.inputs, method=method, bands=bands, fact_ids=self.fact_ids, **values)
-
-    def by_method(self) -> dict[str, CostBreakdown]:
-        """The four methods side by side."""
-        return {method: self.cost(method) for method in METHODS}
 
 
 @lru_cache(maxsize=4096)

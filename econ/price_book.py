@@ -52,11 +52,6 @@ class TokenPrices:
             if price is not None and not 0 <= price < float("inf"):
                 raise PriceError(f"{name} price {price} USD per million tokens: prices are finite and not negative")
 
-    @property
-    def automatic_caching(self) -> bool:
-        """True where reads from cache have a price and writes have none: writes then bill as ordinary input."""
-        return self.cache_read is not None and self.cache_write is None
-
     def scaled(self, input_factor: float, output_factor: float | None = None) -> TokenPrices:
         """All input classes times one factor, output times another (default: the same)."""
         output_by = input_factor if output_factor is None else output_factor

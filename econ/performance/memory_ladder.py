@@ -29,11 +29,6 @@ class Rung:
     latency_s: float
     fact_ids: tuple[str, ...]
 
-    @property
-    def fill_seconds(self) -> float:
-        """Time to read the whole rung once at its bandwidth, in s."""
-        return self.capacity_bytes / self.bytes_per_s
-
 
 def _id(rung: str, quantity: str) -> str:
     return f"eng_ladder_{rung.lower().replace(' ', '_')}_{quantity}"

@@ -38,11 +38,6 @@ class PriceRange:
     low: float
     high: float
 
-    @property
-    def is_point(self) -> bool:
-        """True where the interval is within 1 % of the price."""
-        return self.high - self.low <= WIDE * max(abs(self.price), abs(self.high))
-
 
 class Perturbed:
     """Re-solves near a solution: limits are moved in place and put back; each starts from the solution's basis."""
