@@ -51,8 +51,24 @@ class TaskPrice(Protocol):
         """What a reader must know of this price; empty for nothing."""
 
 
+class _Seller:
+    """A seller of tokens: the speed of its service is known, its accelerators are not."""
+
+    ttft_s: float
+    tpot_s: float
+
+    def call_s(self, usage: TokenUsage) -> float:
+        """First token, then one step a token."""
+        return self.ttft_s + max(usage.output - 1, 0) * self.tpot_s
+
+    def gpu_s(self, usage: TokenUsage) -> float | None:
+        """Unknown for an API."""
+        del usage
+        return None
+
+
 @dataclass(frozen=True)
-class FlatPrice:
+class FlatPrice(_Seller):
     """Prices of one list without bands or dates, with the speed of the service.
 
     >>> FlatPrice(TokenPrices(3.0, 15.0)).by_class(TokenUsage(uncached_input=1e6, output=1e6))["output"]
@@ -72,18 +88,9 @@ class FlatPrice:
         """USD by class; writes bill as input where they have no price."""
         return _four(api_bill(fold_writes(usage, self.prices), self.prices).by_class)
 
-    def call_s(self, usage: TokenUsage) -> float:
-        """First token, then one step a token."""
-        return self.ttft_s + max(usage.output - 1, 0) * self.tpot_s
-
-    def gpu_s(self, usage: TokenUsage) -> float | None:
-        """Unknown for an API."""
-        del usage
-        return None
-
 
 @dataclass(frozen=True)
-class ApiPrice:
+class ApiPrice(_Seller):
     """A model of the dated price book, at one day, tier and seller; bands are chosen call by call.
 
     Raises:
@@ -126,15 +133,6 @@ class ApiPrice:
         """USD by class at the context band of this prompt."""
         prices = self._prices(usage.prompt)
         return _four(api_bill(fold_writes(usage, prices), prices).by_class)
-
-    def call_s(self, usage: TokenUsage) -> float:
-        """First token, then one step a token."""
-        return self.ttft_s + max(usage.output - 1, 0) * self.tpot_s
-
-    def gpu_s(self, usage: TokenUsage) -> float | None:
-        """Unknown for an API."""
-        del usage
-        return None
 
 
 @dataclass(frozen=True)
