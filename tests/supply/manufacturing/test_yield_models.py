@@ -120,3 +120,9 @@ def test_messages_name_the_value_and_the_remedy():
         die_yield("large", 0.1)
     with pytest.raises(ManufacturingError, match="no closed mixture"):
         rate_nodes("murphy", layers=2)
+
+
+def test_defect_density_counts_the_critical_part_of_the_area_only():
+    quoted = die_yield(400, 0.2, critical_fraction=0.5)
+    assert defect_density(quoted, 400, critical_fraction=0.5) == pytest.approx(0.2, rel=1e-9)
+    assert defect_density(quoted, 400) == pytest.approx(0.1, rel=1e-9)  # all of it critical: half the density does
