@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("supply", "econ", "scenarios", "reports", "data", "tests", "pyproject.toml", "wafer2token.py")
+ROOMS = ("supply", "econ", "scenarios", "reports", "data", "tests", "docs", "pyproject.toml", "wafer2token.py")
 MAKING, ENGINE = "tests/supply/manufacturing/test_", "tests/econ/performance/test_"
 
 
@@ -174,8 +174,9 @@ def changes(node: ast.AST) -> Iterator[ast.AST]:
     elif isinstance(node, ast.Compare) and type(node.ops[0]) in COMPARES:
         yield ast.Compare(node.left, [COMPARES[type(node.ops[0])](), *node.ops[1:]], node.comparators)
     elif isinstance(node, ast.Constant) and type(node.value) in (int, float):
-        yield ast.Constant(node.value + 1)
-        yield ast.Constant(node.value - 1)
+        step = max(1, type(node.value)(0.01 * abs(node.value)))  # a hundredth where that is more than one
+        yield ast.Constant(node.value + step)
+        yield ast.Constant(node.value - step)
     elif isinstance(node, ast.Name) and node.id in ENDS:
         yield ast.Name(ENDS[node.id], ast.Load())
     elif isinstance(node, ast.Attribute) and node.attr in ENDS:
@@ -280,7 +281,7 @@ def run_tests(tree: Path, group: Group) -> None:
 
 
 def warm() -> None:
-    """Load what every test needs, none of it ours, once; hypothesis draws the same examples for all and never shrinks."""
+    """Load the libraries of the tests, none of ours, once; hypothesis draws the same examples for all, unshrunk."""
     import hypothesis
     import matplotlib
     import pandas  # noqa: F401
@@ -355,12 +356,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mutants", type=int, default=140)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--group", help="only this group")
+    parser.add_argument("--group", action="append", help="only this group; may be repeated")
     chosen = parser.parse_args()
     warm()
     tree = copied()
     try:
-        picked = [m for m in sample(chosen.mutants, chosen.seed) if chosen.group in (None, m.group.name)]
+        picked = [m for m in sample(chosen.mutants, chosen.seed) if not chosen.group or m.group.name in chosen.group]
         verdicts = judge(picked, tree)
     finally:
         shutil.rmtree(tree)

@@ -75,6 +75,8 @@ def test_opening_fleet_has_an_age() -> None:
 
 def test_survival_curves() -> None:
     assert weibull_survival(5, 2.0, 1.0) == pytest.approx(np.exp(-np.arange(5) / 2))
+    assert weibull_survival(4, 2.0, 3.0) == pytest.approx([1.0, np.exp(-1 / 8), np.exp(-1.0), np.exp(-27 / 8)])
+    assert opening_survival(np.array([1.0, 0.5, 0.0]), 2.0).tolist() == [0.0, 0.0, 0.0]  # nothing of that age is left
     assert sharp_survival(3, 1.25).tolist() == [1, 0.25, 0]
     with pytest.raises(NetworkError, match="must be positive"):
         weibull_survival(3, 0, 1)

@@ -19,6 +19,7 @@ from supply.manufacturing import (
     compare_insertions,
     die_yield,
     good_unit_cost,
+    gross_dies,
     hybrid_bond_yield,
     interposer_area_mm2,
     interposer_yield,
@@ -262,3 +263,26 @@ def test_messages():
         good_unit_cost(_unit(volume=0))
     with pytest.raises(ManufacturingError, match=r"final_yield = 97 .* per cent, give 0\.97"):
         package(1, 100, final_yield=97)
+
+
+def test_package_parts_of_a_known_case():
+    built = package(
+        2, 800, "chip_last", 0.9, interposer_yield=0.8, final_yield=0.5, memory_bond_yield=0.9, memory_stacks=1
+    )
+    assert built.memory_multiplier == built.die_multiplier == pytest.approx(1 / (0.9**3 * 0.5))
+    assert built.wasted_good_share == pytest.approx(1 - 0.9**3 * 0.5)
+    assert packages_per_wafer(10_000, aspect=4.0) == gross_dies(200.0, 50.0) < packages_per_wafer(10_000)
+
+
+def test_a_void_is_larger_than_its_particle():
+    assert hybrid_bond_yield(100, 0.01, void_ratio=3.0) == pytest.approx(np.exp(-0.03))
+    assert hybrid_bond_yield(100, 0.01, void_ratio=0.0) == 1.0
+
+
+def test_final_test_and_probe_are_paid_for_lost_parts_too():
+    """Dies at 80 % yield probed at 4 USD; half of the packages fail at the end, after a final test of 30 USD."""
+    die = DiePart("gpu", 2, 16_000, 64, 0.8, probe_usd=4)
+    cost = good_unit_cost(Unit([die], final_yield=0.5, final_test_usd=30, bond_usd_per_die=1.5, assembly_usd=10))
+    assert cost["test"] == pytest.approx(2 * 4 / 0.8 / 0.5 + 30 / 0.5)
+    assert cost["assembly"] == pytest.approx((2 * 1.5 + 10) / 0.5)
+    assert cost["wasted_good_parts"] == pytest.approx(2 * 250 / 0.8)

@@ -103,3 +103,10 @@ def test_impossible_bins_are_refused():
         bin_outputs(10, {"full": 0.5, "scrap": 0.5}, {"half": 0.9})
     with pytest.raises(ManufacturingError, match="at least 1"):
         harvested_yield(1, 0, {"cut": 0})
+
+
+def test_bins_are_full_and_twelve_bad_blocks_where_none_are_named():
+    named = harvested_yield(3.0, 144, {"full": 0, "cut": 12}, 38.0, 8.0)
+    assert harvested_yield(3.0, 144, None, 38.0, 8.0) == named
+    one_more = harvested_yield(3.0, 144, {"full": 0, "cut": 13}, 38.0, 8.0)
+    assert one_more["cut"] > named["cut"] * 1.001

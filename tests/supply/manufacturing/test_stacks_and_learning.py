@@ -146,3 +146,12 @@ def test_fit_refuses_what_shows_no_half_life():
         fit_learning(days[:2], [0.2, 0.1])
     with pytest.raises(ManufacturingError, match=r"bond_yield = 0 must be a fraction above 0"):
         memory_stack(12, 0.9, 0.9, 0.0, 1.0)
+
+
+def test_probing_adds_to_each_accepted_die():
+    stack = memory_stack(8, 0.9, 1.0, 0.99, 1.0)
+    parts = stack_cost_usd(5000, 500, stack, 8, 15, 2, probe_usd_per_die=0.5, stack_test_usd=6, line_yield=0.8)
+    assert parts["dram"] == pytest.approx(8 * (5000 / (500 * 0.8) + 0.5) / 0.9)
+    built = parts["dram"] + 15 + 8 * 2 + 6
+    assert parts["total"] == pytest.approx(built / 0.99**8)
+    assert parts["lost_stacks"] == pytest.approx(built / 0.99**8 - built)

@@ -156,3 +156,17 @@ def test_defects_of_the_map_lie_on_bad_dies():
     bad = m.state == "bad"
     for x, y in zip(m.defect_x_mm, m.defect_y_mm, strict=True):
         assert np.any(bad & (m.x_mm <= x) & (x <= m.x_mm + 26) & (m.y_mm <= y) & (y <= m.y_mm + 31.3))
+
+
+def test_a_full_shot_is_its_dies_and_the_scribe_lines_between_them():
+    # pitch 6 x 7 mm: 4 x 4 dies of a 26 x 33 mm field, 4 x 5 + 3 mm across and 4 x 6 + 3 mm up
+    assert gross_dies(5, 6, scribe_mm=1.0, full_shots=True) == 16 * gross_dies(23, 27, scribe_mm=1.0)
+
+
+def test_parts_of_a_panel_are_centred_on_it():
+    placed = place(100.0, 60.0, Panel(510, 515), scribe_mm=2.0)
+    corners = np.unique(placed.x_mm), np.unique(placed.y_mm)
+    assert corners[0].tolist() == pytest.approx([-203.0, -101.0, 1.0, 103.0])  # four of 100 mm, three gaps of 2 mm
+    for low, size in zip(corners, (100.0, 60.0), strict=True):
+        assert low[0] == pytest.approx(-(low[-1] + size))
+        assert np.diff(low) == pytest.approx(size + 2.0)
