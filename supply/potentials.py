@@ -71,7 +71,7 @@ def stranded(solution: Solution, normal_periods: float = 1.0) -> pd.DataFrame:
     table = solution.resources
     binds = set(table[(table.stage == "power") & (table.utilisation >= 1 - 1e-6)].t)
     rows = []
-    chains = {s: _after(network, finished_material(network, s)) for s in network.fleet}
+    chains = {s: made_from(network, finished_material(network, s)) for s in network.fleet}
     for t in range(horizon.periods):
         count = mw = 0.0
         for material in {m for chain in chains.values() for m in chain}:
@@ -85,7 +85,7 @@ def stranded(solution: Solution, normal_periods: float = 1.0) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["period", "t", "accelerators", "mw"])
 
 
-def _after(network: Any, material: str) -> set[str]:
+def made_from(network: Any, material: str) -> set[str]:
     """A material and everything that is made from it."""
     found, front = {material}, [material]
     while front:

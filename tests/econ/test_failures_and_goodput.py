@@ -194,3 +194,16 @@ def test_links_out_of_service() -> None:
 def test_refusals(call, message: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(FailureError, match=message):
         call()
+
+
+def test_daly_interval_is_the_published_series() -> None:
+    """sqrt(2 d M) (1 + sqrt(x) / 3 + x / 9) - d with x = d / 2M, at a checkpoint that is not short."""
+    x = 100.0 / 1600.0
+    assert daly_interval(100.0, 800.0) == pytest.approx(400.0 * (1 + x**0.5 / 3 + x / 9) - 100.0, rel=1e-12)
+
+
+def test_intervals_below_a_second_are_intervals() -> None:
+    assert young_interval(0.08, mtbf_for_interval(0.5, 0.08)) == pytest.approx(0.5)
+    for interval_s, checkpoint_s in ((0.0, 1.0), (1.0, 0.0)):
+        with pytest.raises(ValueError):
+            mtbf_for_interval(interval_s, checkpoint_s)

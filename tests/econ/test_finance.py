@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -125,3 +126,45 @@ def test_case_tco_life_5_to_6() -> None:
     change = finance.straight_line_per_year(13e9, 5) - finance.straight_line_per_year(13e9, 6)
     assert change == pytest.approx(4.33333e8, rel=0.002)
     assert change / finance.straight_line_per_year(13e9, 5) == pytest.approx(0.167, abs=5e-4)
+
+
+POSITIVE_ONLY = [
+    (finance.capital_recovery_factor, {"rate_per_year": 0.1, "life_years": 5.0}, "life_years"),
+    (finance.annuity_per_year, {"capital_usd": 1.0, "rate_per_year": 0.1, "life_years": 5.0}, "life_years"),
+    (finance.straight_line_per_year, {"capital_usd": 1.0, "life_years": 5.0}, "life_years"),
+    (finance.market_value_charge_per_year, {"price_usd": 1.0, "life_years": 5.0}, "life_years"),
+]
+NOT_NEGATIVE = [
+    (finance.annuity_per_year, {"capital_usd": 1.0, "rate_per_year": 0.1, "life_years": 5.0}, "capital_usd"),
+    (finance.annuity_per_year, {"capital_usd": 1.0, "rate_per_year": 0.1, "life_years": 5.0}, "rate_per_year"),
+    (finance.annuity_per_year, {"capital_usd": 1.0, "rate_per_year": 0.1, "life_years": 5.0}, "residual_share"),
+    (finance.straight_line_per_year, {"capital_usd": 1.0, "life_years": 5.0}, "capital_usd"),
+    (finance.straight_line_per_year, {"capital_usd": 1.0, "life_years": 5.0}, "residual_share"),
+    (finance.market_value, {"price_usd": 1.0, "age_years": 1.0}, "price_usd"),
+    (finance.market_value, {"price_usd": 1.0, "age_years": 1.0}, "age_years"),
+    (finance.market_value_charge_per_year, {"price_usd": 1.0, "life_years": 5.0}, "price_usd"),
+    (finance.market_value_charge_per_year, {"price_usd": 1.0, "age_years": 5.0}, "decline_oom_per_year"),
+    (finance.capitalised_interest, {"rate_per_year": 0.1, "months": 3.0}, "rate_per_year"),
+    (finance.capitalised_interest, {"rate_per_year": 0.1, "months": 3.0}, "months"),
+]
+
+
+@pytest.mark.parametrize(("function", "given_values", "name"), POSITIVE_ONLY)
+def test_domains_that_start_above_nothing(function: Any, given_values: dict[str, float], name: str) -> None:
+    assert np.isfinite(function(**given_values | {name: 0.01}))
+    for bad in (0.0, -0.5):
+        with pytest.raises(FinanceError, match=name):
+            function(**given_values | {name: bad})
+
+
+@pytest.mark.parametrize(("function", "given_values", "name"), NOT_NEGATIVE)
+def test_domains_that_start_at_nothing(function: Any, given_values: dict[str, float], name: str) -> None:
+    assert np.isfinite(function(**given_values | {name: 0.0}))
+    assert np.isfinite(function(**given_values | {name: 0.01}))
+    with pytest.raises(FinanceError, match=name):
+        function(**given_values | {name: -0.01})
+
+
+def test_a_residual_is_worth_its_present_value_at_a_rate_of_nothing_too() -> None:
+    assert finance.annuity_per_year(1000.0, 0.0, 4.0, 0.2) == pytest.approx(200.0)
+    assert finance.annuity_per_year(1000.0, 0.1, np.inf, 0.2) == pytest.approx(100.0)

@@ -319,3 +319,26 @@ def test_stated_values_replace_inputs_and_their_bands() -> None:
     assert narrowed.high - narrowed.low < inputs.cost().high - inputs.cost().low
     with pytest.raises(FinanceError, match="has no input 'it_price'"):
         inputs.cost(it_price=1.0)
+
+
+NOT_NEGATIVE = [
+    *("it_usd", "network_usd", "facility_usd", "spares_share", "failure_rate_per_year", "repair_share"),
+    *("insurance_share_per_year", "maintenance_usd_per_year", "staff_usd_per_year", "software_usd_per_year"),
+    *("colocation_usd_per_kw_month", "colocation_kw", "busy_kw", "idle_kw", "electricity_usd_per_kwh"),
+    *("rate_per_year", "delivery_months", "construction_months", "tax_rate"),
+]
+
+
+@pytest.mark.parametrize("name", NOT_NEGATIVE)
+def test_inputs_may_be_nothing_but_not_less(name: str) -> None:
+    base = replace(FULL, idle_kw=0.0, colocation_kw=1.0, colocation_usd_per_kw_month=100.0)
+    assert gpu_hour_cost(base.with_value(name, 0.0)).total < gpu_hour_cost(base.with_value(name, 0.01)).total
+    with pytest.raises(FinanceError, match="months" if name.endswith("months") else name):
+        gpu_hour_cost(base.with_value(name, -0.01))
+
+
+@pytest.mark.parametrize(("name", "worst", "least"), [("pue", 0.99, 1.0), ("hours_per_year", 0.0, 0.5)])
+def test_inputs_that_start_higher(name: str, worst: float, least: float) -> None:
+    assert np.isfinite(gpu_hour_cost(FULL.with_value(name, least)).total)
+    with pytest.raises(FinanceError, match=name):
+        gpu_hour_cost(FULL.with_value(name, worst))

@@ -24,8 +24,10 @@ from econ.tokens import (
     StepTimes,
     accelerators_of,
     class_costs,
+    cost_over_price,
     denominators,
     implied_tokens_per_s,
+    prefill_usd_per_mtoken,
     tokens_per_usd_of_cost,
     tokens_per_usd_of_revenue,
     usd_per_gpu_hour_for,
@@ -337,3 +339,24 @@ def test_sessions_and_agents() -> None:
         sessions_per_accelerator(80e9, 141e9, 1e9)
     assert agents_supported(1000, 0.05, 2.0, 0.5) == pytest.approx(5000)
     assert agents_supported(1000, 0.1, 2.0, 0.5) == pytest.approx(2500)
+
+
+def test_hour_long_cache_writes_are_spending_of_the_class_of_writes() -> None:
+    usage = TokenUsage(2e6, 3e5, 4e6, 1e5, cache_write_1h=7e5)
+    costs = class_costs(usage, TIMES, 12.0)
+    assert sum(costs.spend_by_class.values()) == pytest.approx(12.0)
+    assert costs.spend_by_class["cache_write"] == pytest.approx(12.0 * 1e6 * 1.1e-5 / TIMES.total(usage))
+
+
+@pytest.mark.parametrize("name", ["gpu_flop_per_s", "utilisation", "price_ratio", "speedup"])
+def test_rates_and_ratios_of_nothing_are_refused(name: str) -> None:
+    def cost(**changed: float) -> float:
+        if name in ("price_ratio", "speedup"):
+            return cost_over_price(**{"speedup": 1.5, "price_ratio": 2.0} | changed)
+        rates = {"gpu_flop_per_s": 5e15, "utilisation": 0.6} | changed
+        return prefill_usd_per_mtoken(1e12, usd_per_gpu_hour=3.2, **rates)
+
+    assert cost(**{name: 0.5}) > 0
+    for bad in (0.0, -0.5):
+        with pytest.raises(ValueError, match=name):
+            cost(**{name: bad})

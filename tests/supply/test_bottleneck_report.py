@@ -15,6 +15,7 @@ from supply.network_examples import course_11_1, power_chain
 from supply.network_random import random_industry
 from supply.optimizer.compiled import Compiled, optimize
 from supply.optimizer.prices import Perturbed, PriceError
+from supply.potentials import fleet_mw, made_from
 
 
 def test_course_report_names_packaging_then_dies() -> None:
@@ -254,3 +255,23 @@ def test_identity_of_the_economics_room_holds_with_prices_read_from_the_resource
         assert check_marginal_identity(row.value_usd, row.cost_usd, prices, uses) < 1e-6
         checked += 1
     assert checked > 5
+
+
+def test_an_accelerator_without_planning_power_takes_no_megawatts() -> None:
+    solution = optimize(power_chain(4, life_years=5.0))
+    unpowered = {path: value for path, value in solution.values.items() if not path.endswith(".kw_planning")}
+    assert (fleet_mw(solution) > 0).all()
+    assert fleet_mw(replace(solution, values=unpowered)).tolist() == [0.0] * 4
+
+
+def test_what_is_made_from_a_material_ends_where_parts_are_recycled() -> None:
+    values = {"processes.make.input.x": 1, "processes.make.output.y": 1, "processes.back.input.y": 1}
+    network = Network.build(
+        Horizon("2026-Q1", 1),
+        [Material("x"), Material("y"), Material("z")],
+        [Process("make", ("y",), ("x",)), Process("back", ("x",), ("y",))],
+        [],
+        {**values, "processes.back.output.x": 0.5},
+    )
+    assert made_from(network, "x") == made_from(network, "y") == {"x", "y"}
+    assert made_from(network, "z") == {"z"}

@@ -21,6 +21,7 @@ from supply.network import (
 from supply.network_examples import course_11_1
 from supply.optimizer.compiled import Compiled, optimize
 from supply.optimizer.errors import InfeasibleError, UnboundedError
+from supply.optimizer.parameters import Values, disruption_factor
 
 
 def line(periods: int = 4, capacity: object = 10.0, *, tail: int = 0, step: str = "quarter", **extra: Any) -> Network:
@@ -324,3 +325,15 @@ def test_after_an_infeasible_draw_the_same_model_solves_again() -> None:
     with pytest.raises(InfeasibleError):
         compiled.update({"resources.fab.capacity": 10}).solve()
     assert compiled.reset().solve().objective == pytest.approx(15)
+
+
+def test_disruptions_meet_only_their_own_subject_and_keep_the_loss_of_their_last_period() -> None:
+    lost = {"disruptions.quake.remaining": [0.9, 0.4, 0.2, 0.1]}
+    hit = line(4, 10, disruptions=[Disruption("quake", "fab", 0, 1, ramp_back=2)], values=lost)
+    values = Values(dict(hit.values), 4)
+    # 0.4 is left in the last period of two; half of the 0.6 that is lost comes back each period
+    assert disruption_factor(hit, values, "resource", "fab").tolist() == pytest.approx([0.9, 0.4, 0.7, 1.0])
+    at_once = line(4, 10, disruptions=[Disruption("quake", "fab", 0, 0, ramp_back=4)], values=lost)
+    assert disruption_factor(at_once, values, "resource", "fab").tolist() == pytest.approx([0.9, 0.925, 0.95, 0.975])
+    for target, subject in (("resource", "other"), ("process", "fab"), ("process", "make")):
+        assert disruption_factor(hit, values, target, subject).tolist() == [1.0] * 4
