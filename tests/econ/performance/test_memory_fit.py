@@ -161,3 +161,9 @@ def test_offload_costs_more_the_farther_it_goes():
 def test_offload_refuses_when_the_cache_alone_is_too_much():
     with pytest.raises(MemoryFitError, match="cache and workspaces alone"):
         offload("Llama-2-7B", "RTX-3070", tokens=4096, batch=64)
+
+
+def test_half_a_byte_too_much_does_not_fit() -> None:
+    left = fit("Llama-3.1-8B", "H100", margin_bytes=0.0).left_bytes
+    assert fit("Llama-3.1-8B", "H100", margin_bytes=left - 0.5).fits
+    assert not fit("Llama-3.1-8B", "H100", margin_bytes=left + 0.5).fits

@@ -156,3 +156,66 @@ def test_roofline_closed_forms() -> None:
 def test_operators_refuse_nonsense(phase: str, batch: float, message: str) -> None:
     with pytest.raises(EngineError, match=message):
         operators(request(), phase, batch, 100.0)  # type: ignore[arg-type]
+
+
+def test_operators_of_a_dense_decode_step_are_the_counts_of_the_model_card() -> None:
+    """Llama 70B: 80 layers of 8,192; 64 heads of 128 over 8 kept ones; two ranks, 16 sequences of 1,000 tokens."""
+    found = {o.name: o for o in operators(request(tp=2.0), "decode", 16, 1000)}
+    projections = found["attention_projections"]
+    params = 80 * (2 * 8192 * 8192 + 2 * 8192 * 1024)
+    assert projections.flops == pytest.approx(2 * params * 16 / 2)
+    assert (projections.weight_bytes, projections.cache_bytes) == (pytest.approx(2 * params / 2), 0.0)
+    assert projections.activation_bytes == 2 * 16 * 8192 * 2  # read and written, two bytes each
+    attention = found["attention"]
+    assert attention.flops == pytest.approx(16 * 1000 * 80 * 4 * 64 * 128 / 2)
+    assert attention.cache_bytes == pytest.approx(16 * 1000 * 2 * 8 * 128 * 80 * 2 / 2)
+    assert (attention.weight_bytes, attention.activation_bytes) == (0.0, 0.0)
+    for operator in found.values():
+        moved = operator.weight_bytes + operator.cache_bytes + operator.activation_bytes
+        assert operator.intensity_flop_per_byte == pytest.approx(operator.flops / moved)
+
+
+def test_experts_are_spread_over_the_ranks_of_data_parallel_attention() -> None:
+    """DeepSeek-V3: 8 of 256 experts of 3 x 7168 x 2048 a token, in 58 layers; every rank brings its own 16 tokens."""
+    one, four = (
+        next(o for o in operators(request("DeepSeek-V3", tp=2.0, dp=dp), "decode", 16, 1000) if o.name == "experts")
+        for dp in (1.0, 4.0)
+    )
+    expert = 3 * 7168 * 2048 * 58
+    assert one.flops == four.flops == pytest.approx(2 * 8 * expert * 16 / 2)
+    for found, tokens, ranks in ((one, 16, 2), (four, 64, 8)):
+        stored = found.weight_bytes * ranks / expert
+        assert stored == pytest.approx(2 * expected_distinct_experts(256, 8, tokens))
+        assert (found.cache_bytes, found.activation_bytes) == (0.0, 2 * 16 * 7168 * 2)
+
+
+def test_prefill_attention_of_full_and_windowed_layers() -> None:
+    """gpt-oss-120b: 18 full layers (the causal half) and 18 that look back 128 tokens; 64 heads of 64."""
+    (found,) = (o for o in operators(request("gpt-oss-120b"), "prefill", 2, 1000) if o.name == "attention")
+    assert found.flops == pytest.approx(2 * 18 * 4 * 64 * 64 * (1000**2 / 2 + 1000 * 128))
+    (short,) = (o for o in operators(request("gpt-oss-120b"), "prefill", 2, 100) if o.name == "attention")
+    assert short.flops == pytest.approx(2 * 36 * 4 * 64 * 64 * 100**2 / 2)  # the window holds all: causal half
+
+
+def test_linear_attention_adds_work_for_each_token_whatever_the_context() -> None:
+    r = request("Qwen3.5-397B-A17B")
+    for phase, slope in (("decode", 1), ("prefill", 2)):
+        at = {c: operators(r, phase, 4, c) for c in (1000, 2000)}  # type: ignore[arg-type]
+        first, second = (next(o.flops for o in at[c] if o.name == "attention") for c in (1000, 2000))
+        linear = 4 * r.shape.linear_flops * (1 if phase == "decode" else 1000)
+        assert linear > 0
+        # the part of the pairs grows with the context (its square in prefill), the linear part once with its tokens
+        assert 2**slope * first - second == pytest.approx(linear * (2**slope - slope), rel=1e-9)
+
+
+@pytest.mark.parametrize(("batch", "context"), [(0, 1000), (16, 0), (-1, 1000), (16, -1)])
+def test_a_step_of_nothing_is_refused(batch: int, context: int) -> None:
+    with pytest.raises(EngineError, match="must be positive"):
+        operators(request(), "decode", batch, context)
+
+
+def test_work_below_one_has_a_time_and_none_is_refused() -> None:
+    assert time_at_rate(0.25, 0.5) == 0.5
+    for rate in (0.0, -1.0):
+        with pytest.raises(ValueError, match="rate"):
+            time_at_rate(1.0, rate)
