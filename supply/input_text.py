@@ -79,12 +79,12 @@ def _no_number(word: str) -> NoReturn:
 
 def _shallow(data: Any) -> None:
     """Look for depth without recursion."""
-    level = [data]
-    for _ in range(MOST_DEPTH + 1):
-        inner = [v for d in level if isinstance(d, (dict, list)) for v in (d.values() if isinstance(d, dict) else d)]
-        if not inner:
+    level = [data] if isinstance(data, (dict, list)) else []
+    for _ in range(MOST_DEPTH):
+        inner = [v for d in level for v in (d.values() if isinstance(d, dict) else d)]
+        level = [v for v in inner if isinstance(v, (dict, list))]
+        if not level:
             return
-        level = inner
     raise InputTextError(f"lists and mappings stand more than {MOST_DEPTH} deep in each other")
 
 

@@ -168,3 +168,13 @@ def test_numbers_that_only_one_scenario_has_are_structure() -> None:
     found = compare(CHAIN, b, outputs=["energised:*@2026"]).outputs["energised:*@2026"]
     assert set(found["parts"]) == {"structure"}
     assert found["second"] == pytest.approx(run(b, prices=False, costs=False).output("energised:*@2026"), rel=1e-6)
+
+
+def test_as_many_players_as_are_split_exactly_are_split_exactly() -> None:
+    def game(inside: frozenset[str]) -> np.ndarray:
+        return np.array([len(inside) ** 2.0])
+
+    for exact_up_to, expected in ((2, False), (3, True), (4, True)):
+        parts, exact = shapley(game, ["a", "b", "c"], 1, exact_up_to)
+        assert exact is expected
+        assert parts.sum() == pytest.approx(9.0)

@@ -215,3 +215,9 @@ def test_a_draw_does_not_depend_on_the_draw_before() -> None:
     forward = worker.evaluate(Chunk(0, 0, ranks, size=24)).values
     backward = worker.evaluate(Chunk(0, 0, {d: r[::-1].copy() for d, r in ranks.items()}, size=24)).values
     assert np.array_equal(forward, backward[::-1])
+
+
+def test_correlations_with_inputs_that_are_not_drawn_or_with_itself_change_nothing() -> None:
+    u = rank_matrix(["a", "b"], 64, seed=1)
+    for pair in (("a", "elsewhere", 0.9), ("elsewhere", "b", 0.9), ("a", "a", 0.9)):
+        assert np.array_equal(correlated(u, ["a", "b"], [pair]), u)
