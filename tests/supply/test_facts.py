@@ -159,3 +159,51 @@ def test_nothing_is_known_after_the_day_of_copying() -> None:
     assert max(f.known_on for f in catalog()) <= date(2026, 11, 30)
     dates = date_fact("unit_price", "2028", "A page", "estimate", copied_on=date(2026, 11, 30))
     assert dates.known_on == date(2026, 11, 30) and dates.rule.endswith("?")
+
+
+@pytest.mark.parametrize(
+    ("quantity", "first", "last"),
+    [
+        ("capacity_plan_for_end_2027", "2027-12-31", "2027-12-31"),
+        ("capacity_plan_for_mid_2027", "2027-06-30", "2027-06-30"),
+        ("capacity_plan_for_start_2027", "2027-01-01", "2027-01-01"),
+        ("revenue_guide_for_Q3_2027", "2027-07-01", "2027-09-30"),
+        ("revenue_target_h1_2027", "2027-01-01", "2027-06-30"),
+        ("revenue_target_H2_2027", "2027-07-01", "2027-12-31"),
+        ("shipments_forecast_2027", "2027-01-01", "2027-12-31"),
+    ],
+)
+def test_a_forecast_is_about_its_target(quantity: str, first: str, last: str) -> None:
+    dates = date_fact(quantity, "2026-05", "A note (2026-05-20)", "estimate")
+    assert (dates.valid_from, dates.valid_to) == (date.fromisoformat(first), date.fromisoformat(last))
+    assert (dates.known_on, dates.rule) == (date(2026, 5, 20), "target+source_date")
+
+
+@pytest.mark.parametrize(
+    ("quantity", "as_of", "source", "kind", "known", "rule"),
+    [
+        ("price", "2024", "A page", "estimate", "2024-12-31", "as_of+as_of?"),  # the year is over by then
+        (
+            "price_forecast",
+            "2027",
+            "A page",
+            "estimate",
+            "2027-01-01",
+            "as_of+as_of?",
+        ),  # said at its start at the latest
+        ("price", "2024-05", "A page", "measured", "2024-05-31", "as_of+as_of"),
+        (
+            "price",
+            "2024-05",
+            "A page of 2023-02-01",
+            "measured",
+            "2024-05-01",
+            "as_of+clamped?",
+        ),  # not before it was so
+        ("price", "2024-05-07", "A page of 2023-02-01", "published", "2024-05-07", "as_of+clamped?"),
+        ("price", "2024-05", "A page (2024-06 and 2024-07-03)", "measured", "2024-07-03", "as_of+source_date"),
+    ],
+)
+def test_when_a_value_was_known(quantity: str, as_of: str, source: str, kind: str, known: str, rule: str) -> None:
+    dates = date_fact(quantity, as_of, source, kind)
+    assert (dates.known_on.isoformat(), dates.rule) == (known, rule)

@@ -268,6 +268,8 @@ def test_learning_and_tools_are_rivals() -> None:
 
     with pytest.raises(NetworkError, match="nowhere better"):
         with_learning(course_11_1(), LearningProject("s", "package", 0.9, 1.0))
+    with pytest.raises(NetworkError, match="no such process: paint"):
+        with_learning(course_11_1(), LearningProject("s", "paint", 0.9, 1.0))
 
 
 def test_power_can_be_bought_and_shared_by_contract() -> None:
