@@ -155,15 +155,16 @@ class Mutant:
     """One change: where, how the statement read and reads, and the whole changed module."""
 
     group: Group
+    function: str
     line: int
     before: str
     after: str
     source: str
 
     @property
-    def key(self) -> tuple[str, str, str]:
+    def key(self) -> tuple[str, str, str, str]:
         """What names the mutant in `equivalent.csv`: stable as long as its statement is."""
-        return self.group.module, self.before, self.after
+        return self.group.module, self.function, self.before, self.after
 
 
 def changes(node: ast.AST) -> Iterator[ast.AST]:
@@ -224,7 +225,7 @@ def mutants_of(group: Group) -> list[Mutant]:
                 put(parent, name, index, copy.deepcopy(change))
                 after, source = ast.unparse(statement).split("\n")[0], ast.unparse(tree)
                 put(parent, name, index, child)
-                out.append(Mutant(group, getattr(child, "lineno", 0), before, after, source))
+                out.append(Mutant(group, function.name, getattr(child, "lineno", 0), before, after, source))
     return out
 
 
@@ -309,10 +310,10 @@ def copied() -> Path:
     return tree
 
 
-def equivalent() -> set[tuple[str, str, str]]:
+def equivalent() -> set[tuple[str, str, str, str]]:
     """Mutants that were read and found to change no result, by key."""
     with Path(__file__).with_name("equivalent.csv").open(newline="") as file:
-        return {(r["module"], r["before"], r["after"]) for r in csv.DictReader(file)}
+        return {(r["module"], r["function"], r["before"], r["after"]) for r in csv.DictReader(file)}
 
 
 def judge(chosen: list[Mutant], tree: Path) -> list[str]:

@@ -190,7 +190,7 @@ def test_a_forecast_is_about_its_target(quantity: str, first: str, last: str) ->
             "estimate",
             "2027-01-01",
             "as_of+as_of?",
-        ),  # said at its start at the latest
+        ),  # at its start at the latest
         ("price", "2024-05", "A page", "measured", "2024-05-31", "as_of+as_of"),
         (
             "price",
@@ -199,7 +199,7 @@ def test_a_forecast_is_about_its_target(quantity: str, first: str, last: str) ->
             "measured",
             "2024-05-01",
             "as_of+clamped?",
-        ),  # not before it was so
+        ),  # not before that
         ("price", "2024-05-07", "A page of 2023-02-01", "published", "2024-05-07", "as_of+clamped?"),
         ("price", "2024-05", "A page (2024-06 and 2024-07-03)", "measured", "2024-07-03", "as_of+source_date"),
     ],
