@@ -173,7 +173,7 @@ def test_with_draws_the_first_sentence_carries_their_band(usual: Report, small: 
     add_draws(made, c, held)
     low = float(np.quantile(held.column(f"energised:*@{c.this_year}"), 0.05))
     assert f"(90 % of draws: {low / 1e6:.2g} to" in made.answer[0].text and "over 20 draws" in made.answer[0].text
-    assert [s.id for s in made.sections][:2] == ["binds", "draws"]
+    assert [s.id for s in made.sections][:3] == ["rule", "binds", "draws"]
     absent = [r[0].text for s in made.sections for t in s.tables for r in t.rows if t.short == "limits_of_this_edition"]
     assert absent and "Shares of draws" not in absent
 
