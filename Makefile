@@ -18,7 +18,7 @@ if test -x $(BIN)/uv; then $(BIN)/uv pip install --quiet --compile-bytecode --py
   $(1) -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1" && $(1) -m pip install --quiet $(2); fi
 endef
 
-.PHONY: setup report test lint docs pages sbom constraints wheel-check test-minimum test-latest faults fuzz calibrate clean
+.PHONY: setup report test lint docs pages sbom constraints wheel-check test-minimum test-latest faults fuzz coverage mutation calibrate clean
 setup: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
@@ -96,6 +96,12 @@ faults: $(STAMP)
 
 fuzz: $(STAMP)
 	HOSTILE_EXAMPLES=2000 $(BIN)/python -m pytest -q -n 2 tests/hostile
+
+coverage: $(STAMP)
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --cov --cov-report=term:skip-covered
+
+mutation: $(STAMP)
+	$(BIN)/python tests/mutation/mutants.py --mutants 140 --seed 1
 
 calibrate: $(STAMP)
 	$(BIN)/python -m econ.performance.calibration
