@@ -76,9 +76,9 @@ def studies(
         tables["cowos_balance"] = cowos_balance()
     if model.rows:
         say("token cost against speed")
-        tables["waterfall"] = waterfall(model, rents, solution, year)
-        tables["front"] = front(model, rents, _skus(model, solution, year), year, _models(resolved))
-        tables |= _engine(model, rents, year)
+        tables["waterfall"] = waterfall(model, rents, solution, year, now)
+        tables["front"] = front(model, rents, _skus(model, solution, year), (year, now), _models(resolved))
+        tables |= _engine(model, rents, year, now)
         say("accuracy of the per-token engine")
         if (table := accuracy()) is not None:
             tables["accuracy"] = table
@@ -107,12 +107,12 @@ def facts_of(tables: dict[str, pd.DataFrame]) -> list[str]:
     return list(dict.fromkeys(name for text in texts for name in text.split()))
 
 
-def _engine(model: CostModel, rents: Any, year: str) -> dict[str, pd.DataFrame]:
-    """Roofline of the reference models, and measured points priced at the hours of the year."""
+def _engine(model: CostModel, rents: Any, year: str, now: str) -> dict[str, pd.DataFrame]:
+    """Roofline of the reference models, and measured points priced at the hours of the period `now`."""
     from scenarios.engine_points import CALIBRATED, measured_front, operator_points
 
     priced = {sku for sku, _, period, _ in model.rows if period.startswith(year)}
-    rows = {name: _row_of(model, sku, year) for sku, name in CALIBRATED.items() if sku in priced}
+    rows = {name: _row_of(model, sku, year, now) for sku, name in CALIBRATED.items() if sku in priced}
     operators = [operator_points(name, "H100", tp=tp) for name, tp in _ROOFLINE.items()]
     tables = {"roofline": pd.concat(operators, ignore_index=True)}
     points = measured_front("Llama-3.1-70B", {n: float(model.owner[k] + rents[k]) for n, k in rows.items()})
@@ -179,14 +179,16 @@ def _reference(model: CostModel, solution: Solution, period: str) -> str:
     return next((str(s) for s in ["h100", *order.index] if s in here), "")
 
 
-def _row_of(model: CostModel, sku: str, year: str) -> int:
-    """The row of a SKU in the second period of a year (the last one before it where it has none)."""
+def _row_of(model: CostModel, sku: str, year: str, now: str) -> int:
+    """The row of a SKU in the period `now`, or in the nearest one of the year where it has none."""
     rows = [k for k, (s, _, period, _) in enumerate(model.rows) if s == sku and period.startswith(year)]
-    return rows[min(1, len(rows) - 1)]
+    periods = [model.rows[k][2] for k in rows]
+    nearest = max((p for p in periods if p <= now), default=min(periods))
+    return rows[periods.index(nearest)]
 
 
-def waterfall(model: CostModel, rents: Any, solution: Solution, year: str) -> pd.DataFrame:
-    """Owner cost of a sold hour by part, and the scarcity rent on top, for the reference products.
+def waterfall(model: CostModel, rents: Any, solution: Solution, year: str, now: str) -> pd.DataFrame:
+    """Owner cost of a sold hour by part, and the scarcity rent on top, of the reference products in the period `now`.
 
     Columns sku, period, region, part, value, low, high, unit, fact_ids.
     """
@@ -195,7 +197,7 @@ def waterfall(model: CostModel, rents: Any, solution: Solution, year: str) -> pd
 
     rows: list[tuple[Any, ...]] = []
     for sku in _skus(model, solution, year):
-        k = _row_of(model, sku, year)
+        k = _row_of(model, sku, year, now)
         _, region, period, _ = model.rows[k]
         hour = hour_cost(CostChoice(sku, period, middle_of(period), region=region))
         head = (sku, period, region)
@@ -208,8 +210,11 @@ def waterfall(model: CostModel, rents: Any, solution: Solution, year: str) -> pd
     return frame
 
 
-def front(model: CostModel, rents: Any, skus: Sequence[str], year: str, models: Sequence[str]) -> pd.DataFrame:
-    """Cost of a million output tokens against the speed of one user, best layout at each number of users.
+def front(
+    model: CostModel, rents: Any, skus: Sequence[str], when: tuple[str, str], models: Sequence[str]
+) -> pd.DataFrame:
+    """Cost of a million output tokens against the speed of one user, best layout at each number of users;
+    hours of a year and period (`when`).
 
     Columns model, sku, period, users, accelerators, tokens_per_s_per_user, usd_per_mtoken, low, high, confidence,
     limited_by, setup.
@@ -227,7 +232,7 @@ def front(model: CostModel, rents: Any, skus: Sequence[str], year: str, models: 
         named = workload(choice.workload) if isinstance(choice.workload, str) else choice.workload
         load: Workload = replace(named, ttft_target_s=None, tpot_target_s=None)
         for sku in skus:
-            k = _row_of(model, sku, year)
+            k = _row_of(model, sku, *when)
             usd = float(model.owner[k] + rents[k])
             for users in FRONT_USERS:
                 try:

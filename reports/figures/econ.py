@@ -55,7 +55,7 @@ def cost_waterfall(parts: pd.DataFrame, total_name: str, subtitle: str) -> Figur
         axes.set_xlabel("USD per sold GPU-hour")
         svg = svg_text(figure)
     headline = (
-        f"{few_words(str(largest['part']), 2)}: {100 * largest['value'] / total:.0f} % of {plain(total)} USD an hour"
+        f"{few_words(str(largest['part']), 3)}: {100 * largest['value'] / total:.0f} % of USD {plain(total)} per hour"
     )
     return FigureCard(
         "cost_waterfall",
