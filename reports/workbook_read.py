@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reports.workbook_inputs import INPUT_HEADS, INPUT_ROW, OWN_KINDS, SCENARIO_ROW
+from supply.input_files import InputFileError, read_bytes
 
 if TYPE_CHECKING:
     from scenarios.load import Scenario
@@ -20,7 +21,6 @@ __all__ = ["WorkbookError", "load_workbook_scenario", "read_workbook"]
 #: Relative difference that a spreadsheet program may leave in a number that nobody touched (15 digits kept).
 _UNTOUCHED = 1e-14
 #: Limits of a workbook that is read back; the one of base has 1 MB, 8 MB unpacked, in some 40 parts.
-MOST_BYTES = 20_000_000
 MOST_UNPACKED = 64_000_000
 MOST_PARTS = 1000
 MOST_ROWS = 100_000
@@ -108,10 +108,12 @@ def _sheets(path: Path) -> tuple[list[str], list[_Row]]:
     from openpyxl.utils.exceptions import InvalidFileException
 
     try:
-        _refuse_giants(path)
-        content = io.BytesIO(path.read_bytes())  # openpyxl leaves a file open when it fails
+        content = io.BytesIO(read_bytes(path, "workbook"))  # openpyxl leaves a file open when it fails
+        _refuse_giants(path, content)
         book = load_workbook(content, read_only=True, data_only=True)
-    except (FileNotFoundError, PermissionError, IsADirectoryError, WorkbookError):
+    except InputFileError as exc:
+        raise WorkbookError(str(path), [str(exc).removeprefix(f"{path}: ")]) from exc
+    except (OSError, WorkbookError):
         raise
     except (BadZipFile, InvalidFileException, KeyError, EOFError, SyntaxError, ValueError, TypeError) as exc:
         raise WorkbookError(str(path), [f"this is not an Excel workbook ({exc})"]) from exc
@@ -127,14 +129,11 @@ def _sheets(path: Path) -> tuple[list[str], list[_Row]]:
         book.close()
 
 
-def _refuse_giants(path: Path) -> None:
+def _refuse_giants(path: Path, content: io.BytesIO) -> None:
     """A workbook that would fill the memory is refused by the sizes that its own directory states."""
     from zipfile import ZipFile
 
-    size = path.stat().st_size
-    if size > MOST_BYTES:
-        raise WorkbookError(str(path), [f"{size:,} bytes: a workbook has at most {MOST_BYTES:,}"])
-    with ZipFile(path) as archive:
+    with ZipFile(content) as archive:
         parts = archive.infolist()
         unpacked = sum(part.file_size for part in parts)
         if unpacked > MOST_UNPACKED or len(parts) > MOST_PARTS:

@@ -26,6 +26,7 @@ MOST_BYTES: Mapping[str, int] = MappingProxyType(
         "case table": 100_000_000,
         "agent log": 200_000_000,
         "price book": 20_000_000,
+        "workbook": 20_000_000,
         "logo": 512 * 1024,
     }
 )

@@ -23,6 +23,7 @@ from scenarios.runner import run
 from scenarios.runs import Run
 from supply.facts import FactError
 from supply.facts.catalog import COLUMNS, SERIES_COLUMNS, load
+from supply.input_files import MOST_BYTES
 from supply.paths import data_dir
 
 EXAMPLES = int(os.environ.get("HOSTILE_EXAMPLES", "60"))
@@ -155,7 +156,7 @@ def test_a_zip_bomb_is_refused_by_its_own_directory(tmp_path: Path, monkeypatch:
 def test_a_large_workbook_is_refused_by_its_size(tmp_path: Path) -> None:
     path = tmp_path / "large.xlsx"
     with path.open("wb") as handle:
-        handle.truncate(workbook_read.MOST_BYTES + 1)
+        handle.truncate(MOST_BYTES["workbook"] + 1)
     with pytest.raises(WorkbookError, match="a workbook has at most"):
         read_workbook(path)
 

@@ -67,7 +67,6 @@ def test_the_manual_prints_every_limit() -> None:
         "cell of a table": LONGEST_CELL,
         "name of a scenario": locate.MOST_NAME,
         "name in `extends`": locate.MOST_FILE_NAME,
-        "workbook": workbook_read.MOST_BYTES,
         "workbook unpacked": workbook_read.MOST_UNPACKED,
         "parts of a workbook": workbook_read.MOST_PARTS,
         "periods of a horizon": 1200,
