@@ -30,7 +30,7 @@ _TABLES = {
     "largest_runs": "largest", "fan": "draws", "draw_shares": "draws", "weak_inputs": "study",
     "epoch": "finished others",
     "cowos_balance": "others", "backtest": "backtest", "accuracy": "accuracy",
-    "compare": "finished energised owner rent",
+    "compare": "finished energised owner rent", "defining": "inputs",
     "changes": "compare", "changed_inputs": "compare inputs", "inputs": "inputs", "sources": "inputs",
     "map": "stored", "resilience": "stored", "sensitivity": "stored", "discovery": "stored draws", "library": "stored",
 }  # fmt: skip

@@ -13,7 +13,6 @@ from reports.figures.style import (
     STAGE_COLOURS,
     FigureCard,
     drawing,
-    few_words,
     period_ticks,
     scale_of,
     svg_text,
@@ -205,7 +204,7 @@ def _case_headline(wide: pd.DataFrame, base: str, cases: Sequence[str], titles: 
         return "Nothing to compare"
     worst = max(cases, key=lambda s: abs(float(sums[s] - sums[base])))
     change = 100 * float(sums[worst] / sums[base] - 1)
-    name = few_words(str(titles[worst]), 4)
+    name = str(titles[worst]) if len(str(titles[worst]).split()) <= 4 else "Furthest case"
     return f"{name}: {change:+.1f} % against base" if abs(change) >= 0.05 else "No case differs from base"
 
 

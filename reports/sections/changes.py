@@ -11,8 +11,9 @@ from reports.catalogue import say
 from reports.context import Context
 from reports.figures.cases import scenario_panels
 from reports.figures.style import FigureCard
+from reports.sections.inputs import edit_words
 from reports.sections.limits import scope
-from reports.spans import join
+from reports.spans import Number, join
 from reports.wording import count, in_sentence, listing, money, percent, plain, stage_title
 from scenarios.titles import cost_title
 
@@ -172,17 +173,60 @@ def compare_section(contexts: list[Context]) -> Section:
     """Several runs side by side, with the rule of each case before its results."""
     s = Section("compare")
     for c in contexts:
-        edits = "; ".join(f"{k}: {', '.join(v)}" for k, v in (c.run.manifest.get("edits") or {}).items())
-        rule = edits or say("changes.no_edits")
+        rule = edit_words(c) or say("changes.no_edits")
         s.paragraphs.append(say("changes.case", title=str(c.run.manifest["title"]), run=c.run.id, edits=rule))
     s.paragraphs.append(say("changes.conditional"))
     if (panels := _panels(contexts)) is not None:
         s.figures.append(panels)
-    tables = [{name: text for name, _, text in headline_rows(c)} for c in contexts]
-    names = list(dict.fromkeys(n for t in tables for n in t))
-    rows = [[n, *[t.get(n, "-") for t in tables]] for n in names]
-    s.tables.append(Table.named("compare", rows, runs=[c.run.id for c in contexts]))
+    if rows := _defining(contexts):
+        s.tables.append(Table.named("defining", rows, years=[f"#{y}" for y in contexts[0].years]))
+    s.tables.append(_headlines(contexts))
     return s
+
+
+def _defining(contexts: list[Context], most: int = 8) -> list[list[Any]]:
+    """Yearly means of the inputs that a case edits, in the base and in the case."""
+    base = contexts[0]
+    rows: list[list[Any]] = []
+    for c in contexts[1:]:
+        before, after = _yearly(base), _yearly(c)
+        units = _units(c)
+        edited = [p for p in c.run.manifest.get("edits") or {} if p in units]
+        for path in edited[:most]:
+            cells = []
+            for year in base.years:
+                pair = [held.get((path, year)) for held in (before, after)]
+                cells.append(
+                    "-" if None in pair else join(" / ", [Number(plain(v, 4), v) for v in pair if v is not None])
+                )
+            rows.append([c.run.id, c.title(path.split(".")[1]) if "." in path else path, units[path], *cells])
+    return rows
+
+
+def _yearly(c: Context) -> dict[tuple[str, str], float]:
+    """Mean of each input over the rows of each year."""
+    held = c.run.inputs
+    means = held["value"].groupby([held["path"], held["period"].astype(str).str[:4]]).mean()
+    paths, years = means.index.get_level_values(0), means.index.get_level_values(1)
+    return {(str(p), str(y)): float(v) for p, y, v in zip(paths, years, means, strict=True)}
+
+
+def _headlines(contexts: list[Context]) -> Table:
+    """Headline quantities of each case, with the change against the first."""
+    tables = [{name: (value, text) for name, value, text in headline_rows(c)} for c in contexts]
+    rows = []
+    for name in dict.fromkeys(n for t in tables for n in t):
+        base, first = tables[0].get(name, (None, "-"))
+        row: list[str] = [name, first]
+        for table in tables[1:]:
+            value, text = table.get(name, (None, "-"))
+            row.append(text)
+            row.append(f"{100 * (value / base - 1):+.1f} %" if value is not None and base else "-")
+        rows.append(row)
+    runs = [contexts[0].run.id]
+    for c in contexts[1:]:
+        runs += [c.run.id, f"#{say('changes.against')}"]
+    return Table.named("compare", rows, runs=runs)
 
 
 def _panels(contexts: list[Context]) -> FigureCard | None:

@@ -15,7 +15,7 @@ from reports.spans import Words, join
 from reports.traces import FORMULAS
 from reports.wording import brief, plain
 
-__all__ = ["inputs_section", "method_section", "repeat_section", "rule_section"]
+__all__ = ["edit_words", "inputs_section", "method_section", "repeat_section", "rule_section"]
 
 STALE_DAYS = 540
 _SOURCE_WIDTH = 90
@@ -114,13 +114,24 @@ def _regime(c: Context) -> Words:
     return say("inputs.rolling", look=c.run.manifest.get("look_ahead"))
 
 
+def edit_words(c: Context) -> Words:
+    """What the edits of a scenario do to which input, values that are replaced as a whole not repeated."""
+    parts = []
+    for path, steps in (c.run.manifest.get("edits") or {}).items():
+        _, name, *rest = [*str(path).split("."), ""]
+        title = ", ".join([c.title(name), *[r.replace("_", " ") for r in rest if r]]) if name else str(path)
+        done = [say("rule.replaced") if "{" in step else step.removeprefix("edited: ") for step in steps]
+        parts.append(join("", [title, ": ", join(", ", done)]))
+    return join("; ", parts)
+
+
 def rule_section(contexts: Sequence[Context]) -> Section:
     """What each scenario assumes, before any of its results, and in which dollars they are."""
     s = Section("rule")
     c = contexts[0]
     for one in contexts:
         note = str((one.run.manifest.get("notes") or {}).get("scenario") or "").strip() or say("rule.no_note")
-        edits = join("; ", [f"{k}: {', '.join(v)}" for k, v in (one.run.manifest.get("edits") or {}).items()])
+        edits = edit_words(one)
         changed = say("rule.edits", edits=edits) if edits else say("rule.no_edits")
         s.paragraphs.append(say("rule.case", title=one.run.manifest["title"], note=note, edits=changed))
     objective = say("rule.value") if c.has_money else say("rule.units", unit=c.answer["objective"]["unit"])
