@@ -28,7 +28,7 @@ def main() -> dict[str, float]:
         )
         gain = limit["plus_1_percent"]["energised"]
         print(
-            f"{last['period']} {limit['title']} ({limit['stage']}): worth {worth}; +1 % gives {gain:+,.0f} accelerators"
+            f"{last['period']} {limit['title']} ({limit['stage']}): worth {worth}; 1 % more: {gain:+,.0f} accelerators"
         )
 
     # %% 3. Change an input. Paths, patterns and groups of the scenario stand left of the edit; nothing else moves.
