@@ -187,6 +187,8 @@ def compare_section(contexts: list[Context]) -> Section:
 def _defining(contexts: list[Context], most: int = 8) -> list[list[Any]]:
     """Yearly means of the inputs that a case edits, in the base and in the case."""
     base = contexts[0]
+    distinct = len({c.run.scenario for c in contexts}) == len(contexts)
+    names = {c.run.id: c.run.scenario if distinct else c.run.id for c in contexts}
     rows: list[list[Any]] = []
     for c in contexts[1:]:
         before, after = _yearly(base), _yearly(c)
@@ -199,7 +201,7 @@ def _defining(contexts: list[Context], most: int = 8) -> list[list[Any]]:
                 cells.append(
                     "-" if None in pair else join(" / ", [Number(plain(v, 4), v) for v in pair if v is not None])
                 )
-            rows.append([c.run.id, c.title(path.split(".")[1]) if "." in path else path, units[path], *cells])
+            rows.append([names[c.run.id], c.title(path.split(".")[1]) if "." in path else path, units[path], *cells])
     return rows
 
 
