@@ -1,0 +1,64 @@
+"""Known answers where a changed formula once went unseen: retries, token classes, capital, inverse yields, fleets."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from econ.agent_calls import Context
+from econ.agent_price import FlatPrice
+from econ.agent_task import AgentTask, break_even_price_ratio, task_cost
+from econ.finance import capitalised_interest
+from econ.price_book import TokenPrices
+from econ.tokens import StepTimes, TokenUsage, class_costs, usd_per_gpu_hour_for
+from supply.fleet import weibull_survival
+from supply.manufacturing.yield_models import defect_density, die_yield
+from supply.network import NetworkError
+
+TASK = AgentTask("t", Context(0, 0, 0, 1000), calls=2, success_rate=0.5, cache_lifetime_s=None)
+PRICE = FlatPrice(TokenPrices(0.0, 10.0), ttft_s=1.0, tpot_s=0.01)
+
+
+def test_time_and_spending_of_a_retried_task_by_hand() -> None:
+    """Two calls of 1,000 tokens at 10 USD a million: 0.02 USD and 2 x (1 + 10) s an attempt; half of them succeed."""
+    once = task_cost(replace(TASK, attempts=1), PRICE)
+    assert once.usd_per_attempt == pytest.approx(0.02) and once.attempts_per_task == 1
+    assert once.usd_per_verified_task == pytest.approx(0.04)
+    twice = task_cost(replace(TASK, attempts=2, review_minutes=3), PRICE)
+    assert twice.attempts_per_task == pytest.approx(1.5) and twice.verified_share == pytest.approx(0.75)
+    assert twice.usd_per_attempt == pytest.approx(0.02)
+    # 0.75 of the tasks end with an accepted answer that somebody reads for three minutes
+    plain = task_cost(replace(TASK, attempts=2), PRICE)
+    assert twice.elapsed_s_per_task - plain.elapsed_s_per_task == pytest.approx(0.75 * 180)
+
+
+def test_success_enters_the_break_even_of_two_models_on_both_sides() -> None:
+    assert break_even_price_ratio(20, 4, 0.8, 0.4) == pytest.approx((20 / 0.8) / (4 / 0.4))
+
+
+def test_seconds_per_dollar_and_shares_are_shares() -> None:
+    usage, times = TokenUsage(uncached_input=1e6, output=1e6), StepTimes(1e-5, 1e-5, 1e-6, 3e-5)
+    assert class_costs(usage, times, 4.0).overlap == pytest.approx((10 + 30) / 4.0)
+    with pytest.raises(ValueError, match="busy_share"):
+        usd_per_gpu_hour_for(0.5, 700, 1.5)
+
+
+def test_a_very_short_build_costs_half_its_interest() -> None:
+    force = math.log1p(1e-8) / 120
+    assert capitalised_interest(1e-8, 0.1) - 1 == pytest.approx(force / 2, rel=1e-3, abs=1e-16)
+    assert capitalised_interest(1e-8, 0.1) >= 1
+
+
+def test_density_of_a_quoted_yield_of_several_layers() -> None:
+    quoted = die_yield(800, 0.05, layers=4)
+    assert defect_density(quoted, 800, layers=4) == pytest.approx(0.05, rel=1e-9)
+    assert defect_density(1.0, 800) == 0.0
+    assert np.asarray(defect_density([1.0, 0.8], 814)) == pytest.approx([0.0, 0.0285], abs=1e-4)
+
+
+def test_a_shape_of_zero_is_no_wear() -> None:
+    with pytest.raises(NetworkError, match="shape 0 must be positive"):
+        weibull_survival(3, 2.0, 0.0)
