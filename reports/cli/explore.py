@@ -170,10 +170,11 @@ def _print_map(found: dict[str, Any], network: Network) -> None:
         rows = [[f"{s:.3g}", *(amount(v) for v in row)] for s, row in zip(found["y_scale"], cells, strict=True)]
         table([f"{y} | {x}", *scales], rows)
     head(f"What binds hardest in {found['binding_period']}: the limit with the largest scarcity value")
-    rows = [[f"{s:.3g}", *(v or "-" for v in row)] for s, row in zip(found["y_scale"], found["binding"], strict=True)]
-    table([f"{y} | {x}", *scales], rows)
     used = sorted({v for row in found["binding"] for v in row if v})
-    line("; ".join(f"{r}: {network.resources[r].title or r}" for r in used))
+    letters = {r: chr(65 + k % 26) * (1 + k // 26) for k, r in enumerate(used)}
+    cells = [[letters.get(v, "-") for v in row] for row in found["binding"]]
+    table([f"{y} | {x}", *scales], [[f"{s:.3g}", *row] for s, row in zip(found["y_scale"], cells, strict=True)])
+    line("; ".join(f"{letter}: {network.resources[r].title or r}" for r, letter in letters.items()))
     line("From cell to cell the plan changes what it makes, so a count may fall where a limit rises.")
 
 
