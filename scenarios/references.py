@@ -117,9 +117,7 @@ def _stages(scenario: Scenario) -> Iterator[Problem]:
             near = difflib.get_close_matches(part.stage.lower(), STAGES, n=1, cutoff=0.8)
             if part.stage not in STAGES and near:
                 loc: Loc = (section, name, "stage")
-                message = (
-                    f"there is no stage {part.stage!r}; did you mean {near[0]}? (a new one needs another word)"
-                )
+                message = f"there is no stage {part.stage!r}; did you mean {near[0]}? (a new one needs another word)"
                 yield Problem(scenario.position(loc), dotted(loc), message)
 
 

@@ -8,12 +8,12 @@ from typing import Any
 import pandas as pd
 
 from reports.blocks import Cell, Section, Table
-from reports.catalogue import say
+from reports.catalogue import say, spoken
 from reports.context import Context
 from reports.figures import econ
 from reports.figures.cases import scoreboard
 from reports.sections.limits import scope
-from reports.spans import Words, join
+from reports.spans import Number, Words, join
 from reports.tables import records
 from reports.wording import brief, count, in_sentence, listing, percent, plain, stage_title
 from scenarios.break_evens import FARTHEST
@@ -23,15 +23,7 @@ __all__ = ["accuracy_section", "break_even", "others_section", "overturn_section
 BAND = 0.9
 
 _GROUPS = {"nvidia": "NVIDIA", "amd": "AMD", "google": "Google TPU", "aws": "AWS Trainium"}
-_SCHEMES = {"pair": "model and accelerator", "hardware": "accelerator", "family": "hardware family"}
-_METRICS = {"tpot": "time per output token", "ttft": "time to first token"}
-_SLICES = {
-    "closed/tpot": "Served, time per output token", "closed/ttft": "Served, time to first token",
-    "closed/ttft at most 10x unloaded": "Served, first token, moderate load", "fixed/prefill": "Fixed batch, prefill",
-    "fixed/tpot": "Fixed batch, time per token", "mlperf/rate": "MLPerf, rate", "offline/rate": "Offline, rate",
-    "open/rate": "Open arrivals, rate", "local/decode": "Local, decode", "local/prefill": "Local, prefill",
-    "local/batch": "Local, batch",
-}  # fmt: skip
+_RESIDUALS = ("gap", "primal_residual", "dual_residual", "complementarity")
 
 
 def overturn_section(c: Context) -> Section | None:
@@ -137,34 +129,16 @@ def _overturn_table(table: pd.DataFrame, year: str) -> Table:
                 *_breaks(r),
             ]
         )
-    return Table.of(
-        f"Weak inputs by how far they move the energised accelerators of {year}",
-        [
-            "Input",
-            "Kind",
-            "#Low",
-            "#Base",
-            "#High",
-            "Unit",
-            "#Million energised at low",
-            "#at high",
-            "Costliest stage",
-            *say("overturn.last_columns").split(" | "),
-        ],
-        rows,
-        note=say("overturn.table_note", year=year, times=brief(FARTHEST)),
-        folded=len(rows) > 20,
-        short="weak_inputs",
-    )
+    return Table.named("weak_inputs", rows, folded=len(rows) > 20, year=year, times=brief(FARTHEST))
 
 
 def _stages(r: Any) -> str:
     ends = [(stage_title(s), end) for s, end in ((r.stage_low, "low"), (r.stage_high, "high")) if s != r.stage_base]
-    return listing([f"{s} at {end}" for s, end in ends]) or "unchanged"
+    return listing([say(f"overturn.stage_at_{end}", stage=s) for s, end in ends]) or say("overturn.unchanged")
 
 
 def _million(value: float) -> tuple[str, float | None]:
-    return ("no plan", None) if pd.isna(value) else (f"{value / 1e6:.2f}", value / 1e6)
+    return (say("overturn.no_plan"), None) if pd.isna(value) else (f"{value / 1e6:.2f}", value / 1e6)
 
 
 def _breaks(r: Any) -> list[Any]:
@@ -182,10 +156,10 @@ def others_section(c: Context) -> Section | None:
     table = c.table("shipments")
     if table is None:
         return None
-    s = Section("others", "Where others stand")
+    s = Section("others")
     table = table.assign(label=table["group"].map(_GROUPS).fillna(table["group"]), ours=table["ours"].clip(lower=0.0))
     table = table.sort_values(["year", "theirs"], ascending=[True, False])
-    s.figures.append(econ.others_compared(table, f"finished units of whole calendar years, world; {scope(c)}"))
+    s.figures.append(econ.others_compared(table, say("others.subtitle", scope=scope(c))))
     s.paragraphs += [_misses(table)]
     rows = [
         [
@@ -193,53 +167,39 @@ def others_section(c: Context) -> Section | None:
             r.year,
             (f"{r.ours / 1e3:,.0f}", r.ours),
             (f"{r.theirs / 1e3:,.0f}", r.theirs),
-            f"{r.low / 1e3:,.0f} to {r.high / 1e3:,.0f}",
+            _span(r.low, r.high),
             (plain(r.ours / r.theirs, 2), r.ours / r.theirs),
-            "yes" if r.low <= r.ours <= r.high else "no",
+            say("others.yes" if r.low <= r.ours <= r.high else "others.no"),
         ]
         for r in records(table)
     ]
-    s.tables.append(
-        Table.of(
-            "Finished accelerators beside Epoch AI's estimates, thousand a year",
-            ["Designer", "Year", "#This run", "#Epoch AI", "#Their 90 % interval", "#Ratio", "Inside"],
-            rows,
-            note="Epoch AI, AI Chip Sales (CC BY 4.0), quarterly medians summed; the "
-            "interval is the sum of the quarterly ends, so it is wide. "
-            "An outcome: no "
-            "shipment estimate is an input after the opening date, and nothing was tuned to it.",
-            short="epoch",
-        )
-    )
+    s.tables.append(Table.named("epoch", rows))
     balance = c.table("cowos_balance")
     if balance is not None:
         s.tables.append(_balance(balance))
         r = balance.iloc[-1]
-        s.paragraphs.append(
-            f"CoWoS balance: the wafers that NVIDIA's estimated {r['year']} units need are "
-            f"{count(r['wafers_from_units'])}; its share of what the lines "
-            f"could make is {count(r['wafers_from_capacity'])}, {plain(r['ratio'], 2)} times as much. The two rest "
-            "on different sources and are "
-            "shown with their gap."
-        )
+        held = {name: count(r[f"wafers_from_{name}"]) for name in ("units", "capacity")}
+        s.paragraphs.append(say("others.balance", year=str(r["year"]), ratio=plain(r["ratio"], 2), **held))
     return s
 
 
+def _span(low: float, high: float) -> str:
+    """Two ends in thousands."""
+    return say("others.span", low=Number(f"{low / 1e3:,.0f}", low / 1e3), high=Number(f"{high / 1e3:,.0f}", high / 1e3))
+
+
 def _misses(table: pd.DataFrame) -> str:
-    low = [
-        f"{r.label} {r.year} ({percent(r.ours / r.theirs)} of the estimate)" for r in records(table) if r.ours < r.low
-    ]
-    high = [f"{r.label} {r.year} ({percent(r.ours / r.theirs)})" for r in records(table) if r.ours > r.high]
-    inside = len(table) - len(low) - len(high)
-    text = f"{inside} of {len(table)} yearly totals lie inside Epoch AI's 90 % interval."
-    if low:
-        text += f" Below it: {'; '.join(low)}."
-    if high:
-        text += f" Above it: {'; '.join(high)}."
-    opening = (
-        "Shortfalls in the first year come partly from the opening: what was in the making is itself an assumption."
-    )
-    return f"{text} {opening}"
+    missed = {"low": table[table["ours"] < table["low"]], "high": table[table["ours"] > table["high"]]}
+    inside = len(table) - sum(len(t) for t in missed.values())
+    parts = [say("others.inside", inside=inside, all=len(table))]
+    for side, found in missed.items():
+        if len(found):
+            shares = [
+                say("others.share", label=r.label, year=str(r.year), share=percent(r.ours / r.theirs))
+                for r in records(found)
+            ]
+            parts.append(say(f"others.missed_{side}", shares=join("; ", shares)))
+    return join(" ", [*parts, say("others.opening")])
 
 
 def _balance(balance: pd.DataFrame) -> Table:
@@ -252,33 +212,30 @@ def _balance(balance: pd.DataFrame) -> Table:
         ]
         for r in records(balance)
     ]
-    return Table.of(
-        "CoWoS wafers for NVIDIA: from its units and from the lines, wafers a year",
-        ["Year", "#Needed by Epoch AI's units", "#Capacity times NVIDIA's share", "#Ratio"],
-        rows,
-        note="Units over packages per wafer at yield 1, against capacity that the lines could run times "
-        "the share reported for NVIDIA.",
-        short="cowos_balance",
-    )
+    return Table.named("cowos_balance", rows)
 
 
 def accuracy_section(c: Context) -> Section:
     """Solver evidence and checks, the backtest scoreboard, and the engine's accuracy table."""
-    s = Section("record", "Track record and checks")
+    s = Section("record")
     checks = c.run.checks
     bad = checks[~checks["passed"]]
     evidence = c.answer["evidence"]
+    sizes = {k: Number(f"{evidence[k]:.1e}", evidence[k]) for k in _RESIDUALS}
     s.paragraphs.append(
-        f"{len(checks)} checks, {len(bad)} failed. Optimum: {evidence['rows']:,} rows, {evidence['columns']:,} "
-        f"columns, {evidence['solver']}; relative gap "
-        f"{evidence['gap']:.1e}, primal residual {evidence['primal_residual']:.1e}, dual residual "
-        f"{evidence['dual_residual']:.1e}, "
-        f"complementarity {evidence['complementarity']:.1e}. Every printed price lies between the gain of a little "
-        "more and the loss of a little less."
+        say(
+            "record.evidence",
+            checks=len(checks),
+            failed=len(bad),
+            rows=evidence["rows"],
+            columns=evidence["columns"],
+            solver=evidence["solver"],
+            **sizes,
+        )
     )
     if len(bad):
-        names = "; ".join(f"{r.check} {r.subject} {r.period}".strip() for r in records(bad.head(5)))
-        s.warnings.append(f"Failed checks: {names}.")
+        names = [f"{r.check} {r.subject} {r.period}".strip() for r in records(bad.head(5))]
+        s.warnings.append(say("record.failed", names="; ".join(names)))
     s.paragraphs.append(record_words(c))
     if (scores := c.table("backtest")) is not None:
         s.figures.append(scoreboard(scores[scores["level"] == "designer"], scope(c)))
@@ -293,20 +250,22 @@ def record_words(c: Context) -> str:
     """How earlier forecasts did, or that there is no backtest."""
     summary = c.table("backtest_summary")
     if summary is None:
-        return "This report holds no backtest, so its bands have not earned the word chance."
+        return say("record.none")
     yearly = summary[(summary["level"] == "designer") & (summary["span"] == "year")].sort_values("origin")
-    parts = [_origin_words(r) for r in records(yearly)]
+    parts = join("; ", [_origin_words(r) for r in records(yearly)])
     short = bool((yearly["coverage_high"] < BAND).any())
-    verdict = "The bands hold less than they say: read them as spreads, not as chances." if short else ""
-    text = f"Backtest, knowing only what was known on the day: {'; '.join(parts)}."
-    return f"{text} A score below 1 beats the naive forecast. {verdict}".strip()
+    return join(" ", [say("record.backtest", parts=parts), *([say("record.short")] if short else [])])
 
 
 def _origin_words(r: Any) -> str:
-    share = f"95 % interval of that share {percent(r.coverage_low)} to {percent(r.coverage_high)}"
-    score = f"score {plain(r.score / r.score_last, 2)} times that of the last value held"
-    return (
-        f"from {r.origin} {r.hits:.0f} of {r.scored} yearly totals of designers inside the 90 % band ({share}), {score}"
+    return say(
+        "record.origin",
+        origin=r.origin,
+        hits=int(r.hits),
+        scored=int(r.scored),
+        low=percent(r.coverage_low),
+        high=percent(r.coverage_high),
+        score=plain(r.score / r.score_last, 2),
     )
 
 
@@ -323,40 +282,23 @@ def _backtest(c: Context) -> list[Table]:
             r.title,
             r.period,
             (f"{r.outcome / 1e3:,.0f}", r.outcome),
-            f"{r.outcome_low / 1e3:,.0f} to {r.outcome_high / 1e3:,.0f}",
+            _span(r.outcome_low, r.outcome_high),
             (f"{r.value / 1e3:,.0f}", r.value),
-            f"{r.low / 1e3:,.0f} to {r.high / 1e3:,.0f}",
-            "hit" if r.inside else "miss",
+            _span(r.low, r.high),
+            say("record.hit" if r.inside else "record.miss"),
             ("-", None) if pd.isna(r.naive_last) else (f"{r.naive_last / 1e3:,.0f}", r.naive_last),
             str(r.reason).replace("hbm ", "HBM ") or "-",
         ]
         for r in records(scores)
     ]
-    columns = [
-        "Known up to",
-        "Designer",
-        "Year",
-        "#Outcome",
-        "#Its band",
-        "#Forecast",
-        "#90 % of draws",
-        "Inside",
-        "#Last value held",
-        "Why it missed",
-    ]
-    note = (
-        "Outcome: Epoch AI's estimate. Forecast: median of the draws of a rolling plan that knows only facts dated "
-        "before the day; inputs not "
-        "known then are illustrative stand-ins. Products and quarters: wafer2token backtest."
-    )
-    return [Table.of("Backtest: finished accelerators a year, thousand", columns, rows, note=note, short="backtest")]
+    return [Table.named("backtest", rows)]
 
 
 def _slice(name: str) -> str:
-    """What was asked, in words."""
+    """What was asked, in words; a kernel by its own name."""
     head, _, what = name.partition("/")
-    words = f"{head}, {_METRICS.get(what, what)}".replace("_", " ")
-    return _SLICES.get(name, f"{words[:1].upper()}{words[1:]}")
+    named = spoken().group("record.slices").get(f"{head}_{what}".replace(" ", "_"))
+    return named or f"{head}, {what}".replace("_", " ").capitalize()
 
 
 def _accuracy(table: pd.DataFrame) -> Table:
@@ -366,7 +308,7 @@ def _accuracy(table: pd.DataFrame) -> Table:
         rows.append(
             [
                 _slice(r.slice),
-                _SCHEMES.get(r.left_out, r.left_out),
+                spoken().group("record.schemes").get(r.left_out, r.left_out),
                 (f"{r.rows}", float(r.rows)),
                 (f"{r.mape:.0f}", r.mape),
                 (f"{r.median:.0f}", r.median),
@@ -376,21 +318,4 @@ def _accuracy(table: pd.DataFrame) -> Table:
                 roof,
             ]
         )
-    return Table.of(
-        "Accuracy of the per-token engine on measurements left out of its fit",
-        [
-            "What",
-            "Left out",
-            "#Rows",
-            "#Mean error, %",
-            "#Median, %",
-            "#90th percentile, %",
-            "#Bias, ratio",
-            "#In 90 % band, %",
-            "#Plain roofline, %",
-        ],
-        rows,
-        note="Error: absolute relative error of the prediction. Bias: median of predicted over measured.",
-        folded=True,
-        short="accuracy",
-    )
+    return Table.named("accuracy", rows, folded=True)

@@ -16,12 +16,12 @@ from scenarios.runner import run
 from scenarios.runs import Run
 
 #: Sections whose sentences are not yet templates of the catalogue.
-UNTAGGED = {"record", "overturn", "others", "changes"}
+UNTAGGED = {"changes"}
 SCALES = {"billion": 1e9, "million": 1e6, "thousand": 1e3, "%": 0.01}
-NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
+NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?")
 #: Numbers in names and times, which are no results: periods, dates, products, models, identities.
 NAMES = re.compile(
-    r"\d{4}-(?:Q\d|\d\d-\d\d|\d\d)|\b20\d\d\b|[A-Za-z_]+[-.]?\d[\w.-]*|\d+(?:\.\d+)*[A-Za-z]\w*|[0-9a-f]{12,64}|\b\d[\w.]*(?=-\w)"
+    r"HiGHS [\d.]+|\d{4}-(?:Q\d|\d\d-\d\d|\d\d)|\b20\d\d\b|[A-Za-z_]+[-.]?\d[\w.-]*|\d+(?:\.\d+)*[A-Za-z]\w*|[0-9a-f]{12,64}|\b\d[\w.]*(?=-\w)"
 )
 
 
@@ -88,6 +88,8 @@ def printed(text: str) -> tuple[float, float] | None:
     digits = found[0].replace(",", "")
     word = text[found.end() :].strip("\N{NO-BREAK SPACE} ").split(" ")[0]
     scale = SCALES.get(word, 1.0)
+    digits, _, power = digits.partition("e")
+    scale *= 10.0 ** int(power or 0)
     decimals = len(digits.partition(".")[2])
     zeros = len(digits) - len(digits.rstrip("0")) if "." not in digits else 0
     return float(digits) * scale, 0.5 * scale * 10.0 ** (zeros - decimals)
