@@ -21,7 +21,8 @@ SCALES = {"billion": 1e9, "million": 1e6, "thousand": 1e3, "%": 0.01}
 NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?")
 #: Numbers in names and times, which are no results: periods, dates, products, models, identities.
 NAMES = re.compile(
-    r"HiGHS [\d.]+|\d{4}-(?:Q\d|\d\d-\d\d|\d\d)|\b20\d\d\b|[A-Za-z_]+[-.]?\d[\w.-]*|\d+(?:\.\d+)*[A-Za-z]\w*|[0-9a-f]{12,64}|\b\d[\w.]*(?=-\w)"
+    r"HiGHS [\d.]+|"
+    r"\d{4}-(?:Q\d|\d\d-\d\d|\d\d)|\b20\d\d\b|[A-Za-z_]+[-.]?\d[\w.-]*|\d+(?:\.\d+)*[A-Za-z]\w*|[0-9a-f]{12,64}|\b\d[\w.]*(?=-\w)"
 )
 
 
