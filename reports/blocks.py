@@ -107,4 +107,4 @@ def _cell(value: Any) -> Cell:
         return Cell(value.text, href=safe_url(value.url))
     if isinstance(value, tuple):
         return Cell(str(value[0]), None if value[1] is None else float(value[1]))
-    return Cell("" if value is None else str(value))
+    return Cell("" if value is None else value if isinstance(value, str) else str(value))
