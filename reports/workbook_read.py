@@ -109,11 +109,12 @@ def _sheets(path: Path) -> tuple[list[str], list[_Row]]:
 
     try:
         content = io.BytesIO(read_bytes(path, "workbook"))  # openpyxl leaves a file open when it fails
-        _refuse_giants(path, content)
-        book = load_workbook(content, read_only=True, data_only=True)
     except InputFileError as exc:
         raise WorkbookError(str(path), [str(exc).removeprefix(f"{path}: ")]) from exc
-    except (OSError, WorkbookError):
+    try:
+        _refuse_giants(path, content)
+        book = load_workbook(content, read_only=True, data_only=True)
+    except WorkbookError:
         raise
     except (BadZipFile, InvalidFileException, KeyError, EOFError, SyntaxError, ValueError, TypeError) as exc:
         raise WorkbookError(str(path), [f"this is not an Excel workbook ({exc})"]) from exc
