@@ -189,7 +189,7 @@ def price_words(c: Context) -> str:
     interval = None if power else _interval(main)
     worth = ranged(native, widest(study, interval), money, digits=2)
     words = say("answer.worth_kept" if power else "answer.worth_period", **fields, worth=worth)
-    spread = _spread(c, main, study, native)
+    spread = _spread(c, main, study)
     return join(" ", [words, say("answer.spread", parts=listing(spread))]) if spread else words
 
 
@@ -207,7 +207,7 @@ def _interval(main: dict[str, Any]) -> Span:
     return (low, high) if high - low > 0.01 * max(abs(main["price"]["native"]), abs(high)) else None
 
 
-def _spread(c: Context, main: dict[str, Any], study: Span, native: float) -> list[str]:
+def _spread(c: Context, main: dict[str, Any], study: Span) -> list[str]:
     """The price of a limit for each accelerator-hour, million tokens and task of its reference product."""
     price = main["price"]
     reference = price["reference"]

@@ -9,14 +9,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from supply.facts.units import expression
-from supply.facts.units import registry as facts_registry
+from supply.facts.units import expression, registry
 from supply.network import Horizon
 
 if TYPE_CHECKING:
-    from pint import UnitRegistry
+    pass
 
 __all__ = [
     "Measure",
@@ -94,15 +93,6 @@ class Measure:
             "rate": "1/year",
             "own": self.word,
         }[self.kind]
-
-
-@lru_cache(maxsize=1)
-def registry() -> UnitRegistry[Any]:
-    """The registry of the facts; its cache is rebuilt where it still holds pint's own `quarter` (a mass)."""
-    reg = facts_registry()
-    if reg.Quantity(1.0, "quarter").dimensionality != reg.Quantity(1.0, "year").dimensionality:
-        reg._build_cache()
-    return reg
 
 
 @lru_cache(maxsize=2048)

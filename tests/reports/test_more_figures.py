@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.image import imread
 
 from reports.figures.fan import draw_timeline, fan_chart
@@ -17,13 +16,14 @@ from reports.figures.front_measured import front_measured
 from reports.figures.graph import stage_graph
 from reports.figures.roofline import roofline
 from reports.figures.sankey import FlowBalanceError, check_balance, supply_sankey
-from reports.figures.style import STAGE_COLOURS, Drawn, FigureCard, dark_colour
+from reports.figures.style import STAGE_COLOURS, Drawn, dark_colour
 from reports.figures.yield_power_map import binding_map
 from scenarios.engine_points import measured_front, operator_points
 from scenarios.runner import run
 from scenarios.runs import Run
 from scenarios.stage_links import stage_links
 from scenarios.supply_flow import FLOW_COLUMNS, FlowError, supply_flow
+from tests.reports.figure_tools import texts_apart
 
 PERIODS = ["2026-Q1", "2026-Q2", "2026-Q3", "2026-Q4"]
 
@@ -43,23 +43,6 @@ def fan_table() -> pd.DataFrame:
     draws = np.random.default_rng(3).lognormal(np.log([1e6, 1.2e6, 1.5e6, 2e6]), [0.05, 0.1, 0.2, 0.3], (400, 4))
     rows = np.quantile(draws, [0.05, 0.25, 0.5, 0.75, 0.95], axis=0).T
     return pd.DataFrame(rows, columns=["q05", "q25", "q50", "q75", "q95"]).assign(period=PERIODS)
-
-
-def texts_apart(card: FigureCard) -> None:
-    """No two texts of a drawing overlap, and none is cut off."""
-    assert isinstance(card.svg, Drawn)
-    figure = card.svg.figure
-    renderer = FigureCanvasAgg(figure).get_renderer()
-    figure.draw(renderer)
-    found = [t for axes in figure.axes for t in [*axes.texts, axes.title, axes.xaxis.label, axes.yaxis.label]]
-    boxes = [(t.get_text(), t.get_window_extent(renderer)) for t in found if t.get_text().strip()]
-    for k, (text, box) in enumerate(boxes):
-        assert box.x0 >= -1 and box.y0 >= -1, (text, box)
-        assert box.x1 <= figure.bbox.x1 + 1 and box.y1 <= figure.bbox.y1 + 1, (text, box)
-        for other, taken in boxes[k + 1 :]:
-            wide = min(box.x1, taken.x1) - max(box.x0, taken.x0)
-            high = min(box.y1, taken.y1) - max(box.y0, taken.y0)
-            assert wide <= 1 or high <= 1, (text, other)
 
 
 # ---- flow
