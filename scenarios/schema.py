@@ -162,6 +162,9 @@ class Sku(Window):
     kw_planning: Annotated[Value, Spec("power", None, 0.0)] | None = None
     purchase_cost: Annotated[Value, Spec("money", None, 0.0)] | None = None
     survival: Annotated[Value, Spec("survival", 1.0, 0.0, 1.0)] | None = None
+    life: Annotated[Value, Spec("periods", None, 0.0)] | None = None
+    wear_out: Annotated[Value, Spec("ratio", None, 0.0)] | None = None
+    opening_age: Annotated[Value, Spec("periods", None, 0.0)] | None = None
     value: Annotated[Value, Spec("usd_per_hour", None)] | None = None
     h100e: Annotated[Value, Spec("ratio", None, 0.0)] | None = None
     opening: dict[Id, Quantity] = Field(default_factory=dict)
@@ -175,7 +178,7 @@ class Demand(Part):
 
     price: Annotated[Value, Spec("price", None)] | None = None
     quantity: Annotated[Value, Spec("flow", None, 0.0)] | None = None
-    unmet: Literal["lost", "backlog"] = "lost"
+    unmet: Literal["lost", "backlog", "never"] = "lost"
     cancel: Fraction | None = None
     reference: Annotated[Value, Spec("quantity", None, 0.0)] | None = None
     steps: tuple[Taste, ...] = ()

@@ -35,6 +35,7 @@ _COSTS = {
 _WORDS = {
     "capacity": "capacity", "value": "value of an hour", "kw_planning": "planning power", "cost": "cost",
     "yield": "yield", "greatest_share": "greatest share", "least_share": "least share", "survival": "survival",
+    "life": "mean life", "wear_out": "wear-out shape", "opening_age": "age of the opening fleet",
     "take_or_pay": "take-or-pay fee", "opening": "opening fleet", "reference": "reference demand",
     "holding_cost": "holding cost", "h100e": "H100-equivalents",
 }  # fmt: skip

@@ -173,6 +173,10 @@ def _span(path: str) -> tuple[float, float, str] | None:
         return SPANS[path]
     if path.endswith(".lead_time"):
         return (0.0, 200.0, "periods")
+    if path.startswith("fleet.") and path.endswith((".life", ".wear_out")):
+        return (
+            (0.1, 1000.0, "periods") if path.endswith(".life") else (0.2, 20.0, "a Weibull shape: 1 is a steady loss")
+        )
     return (0.1, 100.0, "years") if path.startswith("expansions.") and path.endswith(".life") else None
 
 
@@ -274,11 +278,15 @@ def _fleet(n: Network) -> Iterator[Problem]:
         fix = "give the years over which capital-like costs are charged, else they are charged at once"
         yield Problem("costs.life", "is missing", fix, "warning")
     for s, sku in n.fleet.items():
-        if f"fleet.{s}.survival_by_age" in n.values:
-            if f"fleet.{s}.survival" in n.values:
-                yield Problem(f"fleet.{s}.survival_by_age", "stands beside survival", "keep one of the two")
-            if sku.early_retirement:
-                yield Problem(f"fleet.{s}.early_retirement", "cannot be combined with vintages", "drop one of the two")
+        by_age = [path for path in (f"fleet.{s}.life", f"fleet.{s}.survival_by_age") if path in n.values]
+        if len(by_age) == 2:
+            yield Problem(by_age[0], f"stands beside {by_age[1]}", "keep one of the two")
+        if by_age and sku.early_retirement:
+            message = "cannot be combined with losses by age (life, survival_by_age)"
+            yield Problem(f"fleet.{s}.early_retirement", message, "drop one of the two")
+        for field in ("wear_out", "opening_age"):
+            if f"fleet.{s}.{field}" in n.values and not by_age:
+                yield Problem(f"fleet.{s}.{field}", "has no effect without life", f"give fleet.{s}.life, or drop it")
         if sku.tastes:
             total = np.sum([n.get(f"fleet.{s}.tastes.{k}.share", 0.0) for k in range(sku.tastes)], axis=0)
             if np.any(np.abs(total - 1) > 1e-6):

@@ -17,7 +17,8 @@ Units inside `values` (natural units, per period of the horizon; the optimiser s
 | `processes.P.ramp`, `.run_down`, `.floor` | factor a period, share of the period before, units a period |
 | `resources.R.capacity` | units per period; MW (mean level of the period) where `stage` is `power` |
 | `fleet.S.kw_planning`, `.survival`, `.value`, `.h100e` | kW, share kept a period, USD per accelerator-hour, ratio |
-| `fleet.S.survival_by_age`, `.opening_age` | share of a vintage left at age 0, 1 ... (instead of survival); periods |
+| `fleet.S.life`, `.wear_out`, `.opening_age` | mean life in periods, its Weibull shape, mean age of the opening fleet |
+| `fleet.S.survival_by_age` | share of a vintage left at age 0, 1 ... (instead of life) |
 | `fleet.S.opening.G`, `.energising_cost`, `.purchase_cost` | accelerators; USD per accelerator |
 | `fleet.S.tastes.K.share`, `.discount` | share of the designer's fleet, fraction of the value lost (K = 0, 1, ...) |
 | `demand.M.price`, `.quantity`, `.cancel` | USD per unit, units a period, share of the backlog lost a period |

@@ -20,8 +20,11 @@ import pandas as pd
 import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
+from supply.fleet import has_vintages
 from supply.network import Array
 from supply.optimizer.evidence import matrix_of
+from supply.optimizer.families.fleet import vintage_left
+from supply.optimizer.parameters import Values
 
 if TYPE_CHECKING:
     from supply.optimizer.solution import Solution
@@ -141,15 +144,15 @@ class Embodied:
         j = structure.column["energise", (s, g, t)]
         spent -= float(cost[j])
         self._add(use, j, 1.0, ("balance", "fleet_balance"))
-        survival = solution.values.get(f"fleet.{s}.survival", np.ones(network.horizon.length))
-        by_age = solution.values.get(f"fleet.{s}.survival_by_age")
+        numbers = Values(solution.values, network.horizon.length)
+        survival, by_age = numbers(f"fleet.{s}.survival", 1.0), has_vintages(network, s)
         for later in range(t, network.horizon.length):
             off = structure.column.get(("retire", (s, g, later)))
             if off is not None and self._x[off] > SMALL:
                 break  # an accelerator that may as well be switched off is worth nothing from here on
             kept *= 1.0 if later == t else float(survival[later])
-            if by_age is not None:
-                kept = float(by_age[later - t])
+            if by_age:
+                kept = float(vintage_left(s, later - t, numbers)[later])
             f = structure.column["fleet", (s, g, later)]
             value += kept * float(cost[f])
             self._add(use, f, kept, ("fleet_balance",))

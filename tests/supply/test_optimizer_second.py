@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
 
 from supply.bottleneck import embodied, price_without
 from supply.concentration import concentration
 from supply.consistency import check
-from supply.fleet import opening_survival, sharp_survival, weibull_survival
+from supply.fleet import opening_survival, sharp_survival, weibull_scale, weibull_survival
 from supply.network import (
     Contract,
     Demand,
@@ -80,8 +81,47 @@ def test_survival_curves() -> None:
     assert sharp_survival(3, 1.25).tolist() == [1, 0.25, 0]
     with pytest.raises(NetworkError, match="must be positive"):
         weibull_survival(3, 0, 1)
-    both = ageing(sharp_survival(4, 2.0), **{"fleet.x.survival": 0.9})
-    assert [p.message for p in check(both)] == ["stands beside survival"]
+    both = ageing(sharp_survival(4, 2.0), **{"fleet.x.life": 8.0})
+    assert [str(p) for p in check(both)] == ["fleet.x.life: stands beside fleet.x.survival_by_age; keep one of the two"]
+
+
+def test_losses_at_any_age_come_on_top_of_losses_by_age() -> None:
+    values = {"fleet.x.survival": [0.5, 0.9, 0.8, 0.7], "resources.power.capacity": 1.0}
+    solution = optimize(ageing(sharp_survival(4, 3.0), **values))
+    # 10 a period, each kept for three: 10; 9 + 10; 7.2 + 8 + 10; 5.6 + 7 + 10
+    assert fleet_of(solution) == [10, 19, 25.2, 22.6]
+    assert embodied(solution).identity.gap.max() < 1e-9
+    opening = {**values, "fleet.x.opening.us": 8, "fleet.x.opening_age": 1, "resources.fab.capacity": 0}
+    # one period old at the start: 8 * 0.5, then 4 * 0.9 loses its last period of life
+    assert fleet_of(optimize(ageing(sharp_survival(4, 3.0), **opening))) == [4, 0, 0, 0]
+
+
+def test_mean_life_and_wear_out_give_the_curve() -> None:
+    by_life = ageing([1.0], **{"resources.power.capacity": 1.0})
+    del by_life.values["fleet.x.survival_by_age"]
+    by_life = by_life.with_values({"fleet.x.life": 2.0, "fleet.x.wear_out": 1.0})
+    kept = np.exp(-np.arange(4) / 2.0)
+    assert fleet_of(optimize(by_life)) == pytest.approx(10 * np.cumsum(kept), rel=1e-9)
+    # a steady loss by age is the same as a share kept a period
+    steady = ageing([1.0], **{"resources.power.capacity": 1.0, "fleet.x.survival": float(np.exp(-0.5))})
+    del steady.values["fleet.x.survival_by_age"]
+    assert fleet_of(optimize(by_life)) == pytest.approx(fleet_of(optimize(steady)), rel=1e-9)
+    # the mean of the life is what was asked for
+    scale = weibull_scale(5.0, 3.0)
+    assert quad(lambda age: np.exp(-((age / scale) ** 3.0)), 0.0, np.inf)[0] == pytest.approx(5.0, rel=1e-6)
+    old = by_life.with_values({"fleet.x.opening.us": 8, "fleet.x.opening_age": 30.0, "resources.fab.capacity": 0})
+    assert fleet_of(optimize(old)) == pytest.approx(8 * np.exp(-np.arange(1, 5) / 2.0), rel=1e-9)
+    with pytest.raises(NetworkError, match="must be positive"):
+        weibull_scale(0.0, 1.0)
+
+
+def test_ageing_that_does_nothing_is_refused() -> None:
+    network = ageing([1.0])
+    del network.values["fleet.x.survival_by_age"]
+    found = check(network.with_values({"fleet.x.wear_out": 3.0, "fleet.x.opening_age": 2.0}))
+    assert [p.path for p in found] == ["fleet.x.wear_out", "fleet.x.opening_age"]
+    wild = check(network.with_values({"fleet.x.life": 0.0, "fleet.x.wear_out": 90.0}))
+    assert {p.path for p in wild if p.severity == "error"} == {"fleet.x.life", "fleet.x.wear_out"}
 
 
 def test_grid_connects_first_come_first_served_and_in_parts() -> None:

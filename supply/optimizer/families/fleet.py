@@ -2,7 +2,7 @@
 
     fleet[s,g,t] = survival[s,t] fleet[s,g,t-1] + energise[s,g,t] - retire[s,g,t],   fleet[s,g,-1] = fleet_opening[s,g]
     sum_s kw[s,t] fleet[s,g,t] <= capacity[r,t] + sum_e added[e,t]                 for every power row r of region g
-    fleet[s,g,t] = left[s,g,t] + sum_k vintage[s,t-k] energise[s,g,k]            where survival depends on age
+    fleet[s,g,t] = fleet_opening[s,g,t] + sum_k vintage[s,t-k,t] energise[s,g,k]   where survival depends on age
     least_share[g,t] E[t] <= sum_s energise[s,g,t] <= greatest_share[g,t] E[t],   E[t] = sum_{s,g} energise[s,g,t]
 
 Power is used for life: an accelerator holds its planning kW in every period in which it exists. An opening fleet above
@@ -11,12 +11,13 @@ the opening MW is scaled to fit; the excess goes into stock.
 
 from __future__ import annotations
 
+import math
 from functools import partial
 
 import numpy as np
 import pyomo.environ as pyo
 
-from supply.fleet import has_vintages, opening_survival
+from supply.fleet import has_vintages, opening_survival, weibull_scale, weibull_survival
 from supply.network import Array, Network
 from supply.optimizer.context import Context
 from supply.optimizer.parameters import Values
@@ -26,7 +27,7 @@ def opening_share(network: Network, region: str, values: Values) -> float:
     """Share of the opening fleet of a region that fits under its power rows in the first period (1 if all does)."""
     need = sum(
         values(f"fleet.{s}.kw_planning")[0]
-        * _first_survival(network, s, values)
+        * _opening_left(network, s, values)[0]
         * values(f"fleet.{s}.opening.{region}")[0]
         for s, sku in network.fleet.items()
         if region in sku.regions and f"fleet.{s}.opening.{region}" in network.values
@@ -37,12 +38,31 @@ def opening_share(network: Network, region: str, values: Values) -> float:
     return float(min(1.0, *(1000.0 * values(f"resources.{r}.capacity")[0] / need for r in rows)))
 
 
-def _first_survival(network: Network, s: str, values: Values) -> float:
-    """Share of the opening fleet that is left at the end of the first period."""
+def age_curve(s: str, values: Values, periods: int) -> Array:
+    """Share of a vintage that age leaves at 0, 1 ... `periods` - 1 periods (a given curve as long as it is given)."""
+    if values.given(f"fleet.{s}.survival_by_age"):
+        return values(f"fleet.{s}.survival_by_age")
+    shape = float(values(f"fleet.{s}.wear_out", 1.0)[0])
+    return weibull_survival(periods, weibull_scale(float(values(f"fleet.{s}.life")[0]), shape), shape)
+
+
+def vintage_left(s: str, age: int, values: Values) -> Array:
+    """Share of what was energised `age` periods before t that is left in period t: losses of any age and by age."""
+    kept = np.ones(values.length)
+    survival = values(f"fleet.{s}.survival", 1.0)
+    for back in range(age):
+        kept[back:] *= survival[: values.length - back]
+    return np.asarray(kept * age_curve(s, values, values.length)[age])
+
+
+def _opening_left(network: Network, s: str, values: Values) -> Array:
+    """Share of the opening fleet that is left at the end of each period."""
+    kept = np.cumprod(values(f"fleet.{s}.survival", 1.0))
     if not has_vintages(network, s):
-        return float(values(f"fleet.{s}.survival", 1.0)[0])
+        return np.full(values.length, kept[0])  # later periods follow from the balance
     age = float(values(f"fleet.{s}.opening_age", 0.0)[0])
-    return float(opening_survival(values(f"fleet.{s}.survival_by_age"), age)[0])
+    curve = age_curve(s, values, values.length + math.ceil(age) + 2)
+    return np.asarray(kept * opening_survival(curve, age)[: values.length])
 
 
 def declare(c: Context) -> None:
@@ -52,7 +72,7 @@ def declare(c: Context) -> None:
             c.declare("kw", (s,), partial(_plain, f"fleet.{s}.kw_planning"))
         if has_vintages(c.network, s):
             for k in c.layout.periods:
-                c.declare("vintage", (s, k), partial(_vintage, s, k))
+                c.declare("vintage", (s, k), partial(vintage_left, s, k))
         else:
             c.declare("survival", (s,), partial(_survival, s))
     for s, g in c.layout.places:
@@ -68,20 +88,13 @@ def _plain(path: str, values: Values) -> Array:
     return values(path)
 
 
-def _vintage(s: str, age: int, values: Values) -> Array:
-    return np.full(values.length, values(f"fleet.{s}.survival_by_age")[age])
-
-
 def _survival(s: str, values: Values) -> Array:
     return values(f"fleet.{s}.survival", 1.0)
 
 
 def _fleet_opening(c: Context, s: str, g: str, values: Values) -> Array:
     opening = values(f"fleet.{s}.opening.{g}")[0] * opening_share(c.network, g, values) / c.scale.flow
-    if has_vintages(c.network, s):
-        age = float(values(f"fleet.{s}.opening_age", 0.0)[0])
-        return np.asarray(opening * opening_survival(values(f"fleet.{s}.survival_by_age"), age))
-    return np.full(values.length, opening * values(f"fleet.{s}.survival", 1.0)[0])
+    return np.asarray(opening * _opening_left(c.network, s, values))
 
 
 def variables(c: Context) -> None:
