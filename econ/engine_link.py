@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from econ.performance.answers import TPOT_TAIL, TTFT_TAIL
+from econ.performance.quoted_rates import ceiling
 from econ.performance.serving import (
     EngineError,
     OperatingPoint,
     OperatingPoints,
-    ceiling,
     operating_point,
     operating_points,
 )

@@ -81,16 +81,9 @@ def plan_training(
     step = step_time(shape, hw, setup)
     band = step_band(shape, hw)
     days = tokens / setup.tokens_per_step * step.total_s / 86_400
-    rate = fit_between_runs(published_runs()).estimate
-    mtbf_s = rate.hours_per_accelerator / accelerators * 3600
     state = shape.total_params * CHECKPOINT_BYTES_PER_PARAMETER
-    write = checkpoint_seconds(state, checkpoint_write_bytes_per_s)
-    restart = catalog()["training_restart_time"].to("second")
-    model_of_failures = FailureModel(
-        mtbf_s, write * blocking_share, 1.0, restart_s=restart, durable_lag_s=write * (1 - blocking_share)
-    )
-    interval = best_interval(model_of_failures)
-    kept = exact_goodput(replace(model_of_failures, interval_s=interval))
+    failures = _failures(accelerators, checkpoint_seconds(state, checkpoint_write_bytes_per_s), blocking_share)
+    kept = exact_goodput(failures)
     flops = training_flops_per_token(shape, sequence, "causal")
     share = setup.tokens_per_step * flops / (step.total_s * accelerators * peak_flop_per_s(hw, number_format))
     six, counted = training_operations(shape.matmul_params, tokens), detailed_operations(shape, tokens, sequence)
@@ -107,7 +100,22 @@ def plan_training(
         prices.usd_per_kwh,
         prices.pue,
     )
-    expected = days / kept.useful * 86_400 / mtbf_s
+    expected = days / kept.useful * 86_400 / failures.mtbf_s
     if not math.isfinite(expected):
         raise ValueError(f"{model} on {accelerators} x {part}: no useful work is left under failures")
-    return TrainingPlan(setup, step, band, share, six, counted, days, expected, interval, kept, run_cost(run))
+    return TrainingPlan(
+        setup, step, band, share, six, counted, days, expected, failures.interval_s, kept, run_cost(run)
+    )
+
+
+def _failures(accelerators: int, write_s: float, blocking_share: float) -> FailureModel:
+    """Failures at the median rate of published runs, checkpoints at the interval that keeps most of the time."""
+    rate = fit_between_runs(published_runs()).estimate
+    model = FailureModel(
+        rate.hours_per_accelerator / accelerators * 3600,
+        write_s * blocking_share,
+        1.0,
+        restart_s=catalog()["training_restart_time"].to("second"),
+        durable_lag_s=write_s * (1 - blocking_share),
+    )
+    return replace(model, interval_s=best_interval(model))

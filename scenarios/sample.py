@@ -235,13 +235,7 @@ def sample(
     try:
         values, controls = np.full((draws, len(worker.names)), np.nan), np.full(draws, np.nan)
         failed: dict[int, str] = {}
-        todo = []
-        for chunk in _chunks(ranks, draws):
-            held = store.load(chunk) if store else None
-            if held is None:
-                todo.append(chunk)
-            else:
-                _place(held, values, controls, failed)
+        todo = _to_do(ranks, draws, store, (values, controls, failed))
         if todo:
             _evaluate(worker, workers, todo, store, (values, controls, failed), progress, draws, cluster)
         mean, error = _control_mean(worker, resolved, chosen, seed, control) if control else (None, 0.0)
@@ -258,6 +252,20 @@ def _chunks(ranks: dict[str, Array], draws: int) -> Iterator[Chunk]:
     for index, first in enumerate(range(0, draws, CHUNK)):
         last = min(draws, first + CHUNK)
         yield Chunk(index, first, {d: r[first:last] for d, r in ranks.items()}, size=last - first)
+
+
+def _to_do(
+    ranks: dict[str, Array], draws: int, store: _Store | None, into: tuple[Array, Array, dict[int, str]]
+) -> list[Chunk]:
+    """Chunks that are not stored yet; those that are go into the arrays."""
+    todo = []
+    for chunk in _chunks(ranks, draws):
+        held = store.load(chunk) if store else None
+        if held is None:
+            todo.append(chunk)
+        else:
+            _place(held, *into)
+    return todo
 
 
 def _evaluate(

@@ -132,8 +132,8 @@ def make_request(
     hardware_name: str | Mapping[str, object],
     load: Load,
     *,
-    weight_format: str = "",
-    kv_format: str = "",
+    weight_format: str | None = None,
+    kv_format: str | None = None,
     framework: str = "",
     version: str = "",
     benchmark: str = "",
@@ -148,7 +148,7 @@ def make_request(
     arch = _architecture(base)
     part = _hardware(hardware_name) if isinstance(hardware_name, str) else _custom(hardware_name)
     shape = shape_of(arch)
-    label = weight_format or suffix or native_label(arch, part)
+    label = weight_format or suffix or arch.native_format or "bf16"
     try:
         formats = part_formats(label, shape.n_experts > 0, arch.native_format)
     except ValueError as problem:
@@ -161,7 +161,7 @@ def make_request(
         formats.dense_bytes,
         formats.expert_bytes,
         formats.head_bytes,
-        cache_bytes(kv_format, family_framework, formats, part.family),
+        cache_bytes(kv_format or "", family_framework, formats, part.family),
     )
     native = frozenset(part.peak_flop_per_s)
     members = {
@@ -175,12 +175,6 @@ def make_request(
     }
     count = load.tp * load.pp * load.dp
     return Request(arch.name, part.name, shape, _rates(part, formats), widths, load, members, accelerators=count)
-
-
-def native_label(arch: Architecture, part: Hardware) -> str:
-    """Format that the published checkpoint is stored in, BF16 when the architecture names none."""
-    del part
-    return arch.native_format or "bf16"
 
 
 def check_layout(load: Load, shape: ModelShape, name: str, limit_context: bool = True) -> None:

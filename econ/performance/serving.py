@@ -2,19 +2,15 @@
 thousands.
 
 ``operating_point`` answers one set-up and explains it; ``operating_points`` answers arrays (about 10 us a point).
-Both run
-the same closed-loop model: the running batch, the time per output token and the time to first token are the fixed
-point of
-a server whose users each send their next request when the last one ends. ``ceiling`` is the physical limit of a
-set-up and
-``classify_throughput`` judges a quoted rate against it and against the 90 % band.
+Both run the same closed-loop model: the running batch, the time per output token and the time to first token are the
+fixed point of a server whose users each send their next request when the last one ends. `econ.performance.quoted_rates`
+holds a quoted rate against them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,7 +19,7 @@ from econ.performance.answers import limit_names
 from econ.performance.bands import band_topic
 from econ.performance.calibration_names import model_pair
 from econ.performance.ideal import ideal_parameters
-from econ.performance.load_models import Served, arrivals, batch_limit, closed_loop, maximum_throughput
+from econ.performance.load_models import Served, arrivals, batch_limit, closed_loop
 from econ.performance.parameters import ParameterSet
 from econ.performance.prediction import Confidence, Limit
 from econ.performance.requests import EngineError, Request, build_setups, make_request
@@ -39,23 +35,9 @@ from econ.performance.steps import (
 )
 from econ.performance.tables import band_for, knowledge, serving_parameters
 
-__all__ = [
-    "Check",
-    "EngineError",
-    "OperatingPoint",
-    "OperatingPoints",
-    "ceiling",
-    "classify_throughput",
-    "operating_point",
-    "operating_points",
-]
+__all__ = ["EngineError", "OperatingPoint", "OperatingPoints", "operating_point", "operating_points"]
 
 Array = NDArray[np.float64]
-Verdict = Literal["impossible", "optimistic", "consistent", "pessimistic"]
-#: Sequences that run at once in the ceiling of a quoted rate when no concurrency is stated.
-MOST_SEQUENCES = 4096.0
-
-
 MOST_SPECULATIVE = 32.0
 
 
@@ -126,33 +108,7 @@ class OperatingPoints:
     decode_step_s: Array
 
 
-@dataclass(frozen=True)
-class Check:
-    """Verdict on a quoted throughput: the ceiling, the predicted rate with its band, and the reason in words."""
-
-    verdict: Verdict
-    quoted: float
-    ceiling: float
-    predicted: float
-    low: float
-    high: float
-    reason: str
-
-
-def _request(
-    model: str,
-    hardware: str | Mapping[str, object],
-    load: Load,
-    weight_format: str | None,
-    kv_format: str | None,
-    framework: str,
-) -> Request:
-    return make_request(
-        model, hardware, load, weight_format=weight_format or "", kv_format=kv_format or "", framework=framework
-    )
-
-
-def _refuse_misfit(request: Request, s: Setups) -> None:
+def refuse_misfit(request: Request, s: Setups) -> None:
     """Refuse weights, or weights and one sequence, that an accelerator does not hold, with the sums."""
     weights = float(weight_bytes_per_rank(s)[0])
     memory = request.rates.memory_bytes
@@ -165,6 +121,27 @@ def _refuse_misfit(request: Request, s: Setups) -> None:
         f"{sequence / 1e9:.2f} GB an accelerator of {memory / 1e9:.1f} GB (8 % margin, 2 GB workspace) at "
         f"tp={request.load.tp:g}, pp={request.load.pp:g}, dp={request.load.dp:g}; add accelerators or narrow the format"
     )
+
+
+def _check_load(
+    isl: float,
+    osl: float,
+    concurrency: float | None,
+    arrival_per_s: float | None,
+    prefix_hit: float,
+    speculative_tokens: float,
+) -> None:
+    if (concurrency is None) == (arrival_per_s is None):
+        raise EngineError("give either concurrency (closed loop) or arrival_per_s (open arrival), not both")
+    if not 0 <= prefix_hit < 1:
+        raise EngineError(f"prefix_hit={prefix_hit}: a share of at least 0 and below 1")
+    if not (1 <= speculative_tokens <= MOST_SPECULATIVE and osl >= 1 and isl > 0):
+        raise EngineError(
+            f"isl={isl} must be positive, osl={osl} at least 1 and speculative_tokens={speculative_tokens} "
+            f"between 1 and {MOST_SPECULATIVE:g}"
+        )
+    if arrival_per_s is not None and not arrival_per_s > 0:
+        raise EngineError(f"arrival_per_s={arrival_per_s}: a positive rate of requests (infinite for all at once)")
 
 
 def operating_point(
@@ -199,17 +176,7 @@ def operating_point(
         EngineError: for an unknown model, accelerator or format, an impossible layout, a model that does not fit, or a
             context beyond the limit. A format without native arithmetic is computed in BF16 from narrow weights.
     """
-    if (concurrency is None) == (arrival_per_s is None):
-        raise EngineError("give either concurrency (closed loop) or arrival_per_s (open arrival), not both")
-    if not 0 <= prefix_hit < 1:
-        raise EngineError(f"prefix_hit={prefix_hit}: a share of at least 0 and below 1")
-    if not (1 <= speculative_tokens <= MOST_SPECULATIVE and osl >= 1 and isl > 0):
-        raise EngineError(
-            f"isl={isl} must be positive, osl={osl} at least 1 and speculative_tokens={speculative_tokens} "
-            f"between 1 and {MOST_SPECULATIVE:g}"
-        )
-    if arrival_per_s is not None and not arrival_per_s > 0:
-        raise EngineError(f"arrival_per_s={arrival_per_s}: a positive rate of requests (infinite for all at once)")
+    _check_load(isl, osl, concurrency, arrival_per_s, prefix_hit, speculative_tokens)
     load = Load(
         isl,
         osl,
@@ -221,10 +188,10 @@ def operating_point(
         prefix_hit,
         speculative_tokens,
     )
-    request = _request(model, hardware, load, weight_format, kv_format, framework)
+    request = make_request(model, hardware, load, weight_format=weight_format, kv_format=kv_format, framework=framework)
     p = parameters or serving_parameters()
     s = build_setups([request], p)
-    _refuse_misfit(request, s)
+    refuse_misfit(request, s)
     c = constants(p, s)
     served = closed_loop(s, c) if arrival_per_s is None else arrivals(s, c, np.array([arrival_per_s]))
     return _explained(request, s, c, served)
@@ -332,7 +299,14 @@ def operating_points(
     given = (isl, osl, concurrency, tp, pp, ep, dp, prefix_hit, speculative_tokens)
     arrays = np.broadcast_arrays(*(np.asarray(x, dtype=float) for x in given))
     flat = {name: np.array(x, dtype=float).reshape(-1) for name, x in zip(names, arrays, strict=True)}
-    request = _request(model, hardware, Load(1.0, 1.0, 1.0), weight_format, kv_format, framework)
+    request = make_request(
+        model,
+        hardware,
+        Load(1.0, 1.0, 1.0),
+        weight_format=weight_format,
+        kv_format=kv_format,
+        framework=framework,
+    )
     p = parameters or serving_parameters()
     one = build_setups([request], p)
     size = len(flat["isl"])
@@ -364,137 +338,3 @@ def _layout_ok(s: Setups) -> NDArray[np.bool_]:
     experts = np.maximum(s.n_experts, 1.0)
     inside = (s.isl + s.osl <= s.context_limit) & (s.tp <= s.n_heads) & (s.pp <= s.layers)
     return np.asarray(inside & (s.ep <= experts) & (s.n_heads % s.tp == 0))
-
-
-def ceiling(
-    model: str,
-    hardware: str | Mapping[str, object],
-    *,
-    isl: float = 1000.0,
-    osl: float = 1000.0,
-    concurrency: float | None = None,
-    tp: int | None = None,
-    pp: int = 1,
-    dp: int = 1,
-    weight_format: str | None = None,
-    kv_format: str | None = None,
-    framework: str = "",
-    prefix_hit: float = 0.0,
-    speculative_tokens: float = 1.0,
-) -> float:
-    """Physical ceiling of output tokens per second and accelerator: peak arithmetic and bandwidth, no latency.
-
-    Prefill of the stated input is part of the work. Without ``tp`` the smallest power of two that holds the weights is
-    used; without ``concurrency`` as many sequences as the cache of the framework holds.
-
-    Raises:
-        EngineError: as `operating_point`.
-    """
-    request = _fitting(model, hardware, isl, osl, concurrency, tp, pp, dp, weight_format, kv_format, framework)
-    request = request.with_load(prefix_hit=prefix_hit, tokens_per_step=speculative_tokens)
-    p = ideal_parameters()
-    s = build_setups([request], p)
-    most = MOST_SEQUENCES if concurrency is None else concurrency / dp
-    served = maximum_throughput(s, constants(p, s), most)
-    return float(served.output_per_s[0]) / request.accelerators
-
-
-def _fitting(
-    model: str,
-    hardware: str | Mapping[str, object],
-    isl: float,
-    osl: float,
-    concurrency: float | None,
-    tp: int | None,
-    pp: int,
-    dp: int,
-    weight_format: str | None,
-    kv_format: str | None,
-    framework: str = "",
-) -> Request:
-    """The request at the stated width, or at the smallest power of two that fits."""
-    widths = [float(tp)] if tp is not None else [2.0**n for n in range(8)]
-    problem: EngineError | None = None
-    for width in widths:
-        load = Load(isl, osl, concurrency or 1.0, tp=width, pp=float(pp), dp=float(dp))
-        try:
-            request = _request(model, hardware, load, weight_format, kv_format, framework)
-            _refuse_misfit(request, build_setups([request], ideal_parameters()))
-        except EngineError as found:
-            problem = found
-            continue
-        return request
-    raise problem or EngineError("no layout was tried")
-
-
-def classify_throughput(
-    tokens_per_s_per_accelerator: float,
-    model: str,
-    hardware: str | Mapping[str, object],
-    *,
-    isl: float = 1000.0,
-    osl: float = 1000.0,
-    concurrency: float | None = None,
-    tp: int | None = None,
-    pp: int = 1,
-    dp: int = 1,
-    weight_format: str | None = None,
-    kv_format: str | None = None,
-    framework: str = "vLLM",
-    prefix_hit: float = 0.0,
-    speculative_tokens: float = 1.0,
-) -> Check:
-    """Judge a quoted output rate per accelerator: impossible, optimistic, consistent or pessimistic.
-
-    Without ``concurrency`` the quoted rate is held against the best that the set-up can do.
-
-    >>> classify_throughput(1e6, "Llama-3.1-70B", "H100").verdict
-    'impossible'
-
-    Raises:
-        EngineError: as `operating_point`, or when the quoted rate is not positive.
-    """
-    quoted = float(tokens_per_s_per_accelerator)
-    if not quoted > 0 or not np.isfinite(quoted):
-        raise EngineError(f"tokens_per_s_per_accelerator={quoted}: a quoted rate is a positive number")
-    request = _fitting(model, hardware, isl, osl, concurrency, tp, pp, dp, weight_format, kv_format, framework)
-    request = request.with_load(prefix_hit=prefix_hit, tokens_per_step=speculative_tokens)
-    p = serving_parameters()
-    s = build_setups([request], p)
-    c = constants(p, s)
-    served = maximum_throughput(s, c) if concurrency is None else closed_loop(s, c)
-    predicted = float(served.output_per_s[0]) / request.accelerators
-    confidence = knowledge("serving").confidence(
-        model_pair(request.model, request.hardware_name), request.hardware_name, request.members["family"]
-    )
-    band = band_for("offline/rate" if concurrency is None else "closed/tpot", confidence)
-    low, high = predicted * band.low, predicted * band.high
-    if concurrency is not None:
-        low, high = predicted / band.high, predicted / band.low
-    top = ceiling(
-        model,
-        hardware,
-        isl=isl,
-        osl=osl,
-        concurrency=concurrency,
-        tp=int(request.load.tp),
-        pp=pp,
-        dp=dp,
-        weight_format=weight_format,
-        kv_format=kv_format,
-        framework=framework,
-        prefix_hit=prefix_hit,
-        speculative_tokens=speculative_tokens,
-    )
-    return _verdict(quoted, top, predicted, low, min(high, top), confidence)
-
-
-def _verdict(quoted: float, top: float, predicted: float, low: float, high: float, confidence: Confidence) -> Check:
-    scale = f"predicted {predicted:,.0f} ({low:,.0f} to {high:,.0f}, {confidence}), ceiling {top:,.0f} tokens/s"
-    if quoted > top:
-        return Check("impossible", quoted, top, predicted, low, high, f"{quoted:,.0f} is above the roofline: {scale}")
-    if quoted > high:
-        return Check("optimistic", quoted, top, predicted, low, high, f"{quoted:,.0f} is above the 90 % band: {scale}")
-    if quoted < low:
-        return Check("pessimistic", quoted, top, predicted, low, high, f"{quoted:,.0f} is below the 90 % band: {scale}")
-    return Check("consistent", quoted, top, predicted, low, high, f"{quoted:,.0f} is within the 90 % band: {scale}")

@@ -335,24 +335,37 @@ def _setup(
         dp = int(replicas[1]) if replicas else None
         return _searched(base, model, hw, global_batch, recompute, dp, constants), False, tuple(assumed)
     virtual = _virtual(conditions, model, pp, unfused)
-    schedule = "interleaved" if virtual > 1 else "1f1b"
-    setup = replace(base, tp=tp, pp=pp, cp=cp, ep=1, virtual=virtual, schedule=schedule)
-    setup = replace(setup, ep=ep)
-    if global_batch is not None and micro is not None:
-        _check_batch(replace(setup, global_batch=global_batch))
-    if micro is None:
-        setup = replace(setup, micro_batch=max(1.0, DEFAULT_RANK_TOKENS * cp // sequence))
-    if global_batch is None:
-        assumed.append("global batch of one micro-batch a replica")
-        setup = replace(setup, global_batch=setup.dp * setup.micro_batch * (4 * pp if pp > 1 else 1))
-    if not re.search(r"fsdp|zero|shard", low) and not state_fits(model, hw, setup) and pp == 1:
-        # A run that exists cannot have held a whole state a replica: its sharding is not told.
-        setup = replace(setup, sharding="zero3")
-        assumed.append("weights sharded over the replicas (zero3), as nothing less fits")
+    setup = replace(base, tp=tp, pp=pp, cp=cp, ep=1, virtual=virtual, schedule="interleaved" if virtual > 1 else "1f1b")
+    setup = _filled(replace(setup, ep=ep), model, hw, low, global_batch, micro, assumed)
     if recompute is None:
         setup = with_fitting_recompute(model, hw, setup)
         assumed.append(f"recompute {setup.recompute} by memory")
-    return setup, global_batch is not None and sequence is not None, tuple(assumed)
+    return setup, global_batch is not None, tuple(assumed)
+
+
+def _filled(
+    setup: TrainingSetup,
+    model: TrainingModel,
+    hw: Hardware,
+    conditions: str,
+    global_batch: float | None,
+    micro_batch: float | None,
+    assumed: list[str],
+) -> TrainingSetup:
+    """A stated layout with the batch and the sharding that a row leaves out; what was assumed is noted."""
+    if global_batch is not None and micro_batch is not None:
+        _check_batch(replace(setup, global_batch=global_batch))
+    if micro_batch is None:
+        setup = replace(setup, micro_batch=max(1.0, DEFAULT_RANK_TOKENS * setup.cp // setup.sequence))
+    if global_batch is None:
+        assumed.append("global batch of one micro-batch a replica")
+        batches = 4 * setup.pp if setup.pp > 1 else 1
+        setup = replace(setup, global_batch=setup.dp * setup.micro_batch * batches)
+    if not re.search(r"fsdp|zero|shard", conditions) and not state_fits(model, hw, setup) and setup.pp == 1:
+        # A run that exists cannot have held a whole state a replica: its sharding is not told.
+        setup = replace(setup, sharding="zero3")
+        assumed.append("weights sharded over the replicas (zero3), as nothing less fits")
+    return setup
 
 
 def _accelerators(row: Mapping[str, str], replica: int, assumed: list[str]) -> int:

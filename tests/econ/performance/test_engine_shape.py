@@ -11,8 +11,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from econ.performance.hardware import hardware
+from econ.performance.quoted_rates import ceiling, classify_throughput
 from econ.performance.requests import EngineError
-from econ.performance.serving import OperatingPoints, ceiling, classify_throughput, operating_point, operating_points
+from econ.performance.serving import OperatingPoints, operating_point, operating_points
 
 USERS = np.array([1.0, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024])
 SETUPS = st.fixed_dictionaries(

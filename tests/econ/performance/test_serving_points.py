@@ -16,8 +16,9 @@ from econ.performance.load_models import (
     rank_factor,
     throughput_within,
 )
+from econ.performance.quoted_rates import ceiling, classify_throughput
 from econ.performance.requests import EngineError, build_setups, make_request
-from econ.performance.serving import ceiling, classify_throughput, operating_point, operating_points
+from econ.performance.serving import operating_point, operating_points
 from econ.performance.setups import Load, Setups
 from econ.performance.steps import Constants, constants, decode_step
 from econ.performance.tables import serving_parameters
