@@ -31,7 +31,7 @@ _TABLES = {
     "epoch": "finished others",
     "cowos_balance": "others", "backtest": "backtest", "accuracy": "accuracy",
     "compare": "finished energised owner rent", "defining": "inputs",
-    "changes": "compare", "changed_inputs": "compare inputs", "inputs": "inputs", "sources": "inputs",
+    "changes": "compare", "change_causes": "compare", "changed_inputs": "compare inputs", "inputs": "inputs", "sources": "inputs",
     "map": "stored", "resilience": "stored", "sensitivity": "stored", "discovery": "stored draws", "library": "stored",
 }  # fmt: skip
 _SECTIONS = {

@@ -22,24 +22,42 @@ if TYPE_CHECKING:
 
 __all__ = ["causes_of", "change_words", "changes_section", "compare_section"]
 
-Row = tuple[str, str, str, str]
+#: What stands where a headline quantity has no value.
+_NOTHING: tuple[float | None, str] = (None, "-")
 
 
-def headline_rows(c: Context) -> list[tuple[str, float | None, str]]:
-    """Headline quantities of a run: name, value, text."""
-    rows: list[tuple[str, float | None, str]] = []
+def headline_rows(c: Context) -> dict[str, tuple[float | None, str]]:
+    """Headline quantities of a run: value and text by name."""
+    rows: dict[str, tuple[float | None, str]] = {}
     for year in c.years:
         for quantity in ("finished", "energised") if c.has_fleet else ("finished",):
             value = c.total(quantity, year)
-            rows.append((f"{quantity.capitalize()} {year}", value, count(value)))
+            rows[say(f"changes.row_{quantity}", year=year)] = (value, count(value))
     for year in c.years:
         shares = c.stage_shares(year)
-        words = f"{stage_title(str(shares.index[0]))} ({percent(shares.iloc[0])})" if len(shares) else "none"
-        rows.append((f"Costliest stage {year}", None, words))
+        rows[say("changes.stage", year=year)] = (None, _leader(shares) if len(shares) else say("changes.none"))
     sku = c.reference_sku
     if sku is not None and (row := c.value_at("usd_per_gpu_hour", sku, c.now)) is not None:
-        rows.append((f"Hour of {c.short(sku)} with scarcity, {c.now}", float(row["value"]), money(row["value"])))
+        name = say("changes.hour", product=c.short(sku), period=c.now)
+        rows[name] = (float(row["value"]), money(row["value"]))
     return rows
+
+
+def _leader(shares: pd.Series[float]) -> str:
+    """The costliest stage with its share."""
+    return say("changes.stage_share", stage=stage_title(str(shares.index[0])), share=percent(shares.iloc[0]))
+
+
+def _change(now: float | None, before: float | None) -> Number | None:
+    """A relative change in percent with its sign; None where either number is missing or the earlier one is zero."""
+    if now is None or not before:
+        return None
+    return Number(f"{100 * (now / before - 1):+.1f} %", now / before - 1)
+
+
+def _change_cell(now: float | None, before: float | None) -> tuple[str, float | None]:
+    change = _change(now, before)
+    return ("-", None) if change is None else (change, change.value)
 
 
 def causes_of(c: Context, previous: Context) -> Causes:
@@ -57,12 +75,11 @@ def changes_section(c: Context, previous: Context, causes: Causes | None = None)
     s = Section("changes")
     causes = causes or causes_of(c, previous)
     s.paragraphs.append(change_words(c, previous, causes))
-    old = {name: (value, text) for name, value, text in headline_rows(previous)}
+    old = headline_rows(previous)
     rows: list[list[Any]] = []
-    for name, value, text in headline_rows(c):
-        before, words = old.get(name, (None, "-"))
-        change = "-" if value is None or not before else f"{100 * (value / before - 1):+.1f} %"
-        rows.append([name, words, text, change])
+    for name, (value, text) in headline_rows(c).items():
+        before, words = old.get(name, _NOTHING)
+        rows.append([name, words, text, _change_cell(value, before)])
     s.tables.append(Table.named("changes", rows))
     if causes.causes:
         s.tables.append(_cause_table(c, causes))
@@ -75,23 +92,26 @@ def _cause_table(c: Context, causes: Causes) -> Table:
     """Each cause with its kind and its part of the change of every output."""
     outputs = list(causes.now)
     rows: list[list[Any]] = [
-        [_name(c, cause), say(f"changes.kind_{_key(cause.kind)}"), *[_signed(cause.parts[o]) for o in outputs]]
+        [_name(c, cause), say(f"changes.kind_{_key(cause.kind)}"), *[_signed_cell(cause.parts[o]) for o in outputs]]
         for cause in causes.causes
     ]
     total = {o: causes.now[o] - causes.before[o] for o in outputs}
-    rows.append([say("changes.total"), "", *[_signed(total[o]) for o in outputs]])
+    rows.append([say("changes.total"), "", *[_signed_cell(total[o]) for o in outputs]])
     heads = [f"#{_output_title(o)}" for o in outputs]
     return Table.named("change_causes", rows, outputs=heads)
 
 
 def _output_title(output: str) -> str:
     quantity, _, year = output.partition(":*@")
-    return f"{quantity.capitalize()} {year}"
+    return say(f"changes.row_{quantity}", year=year)
 
 
-def _signed(value: float) -> tuple[str, float]:
-    sign = "+" if value > 0 else ""
-    return (f"{sign}{plain(value)}", value)
+def _signed(value: float) -> Number:
+    return Number(f"{'+' if value > 0 else ''}{plain(value)}", value)
+
+
+def _signed_cell(value: float) -> tuple[str, float]:
+    return (_signed(value), value)
 
 
 def _key(kind: str) -> str:
@@ -119,10 +139,11 @@ def change_words(c: Context, previous: Context | None, causes: Causes | None = N
         return say("changes.no_year", run=previous.run.id, year=year)
     now, before = c.total(quantity, year), previous.total(quantity, year)
     if now == before:
-        return say("changes.nothing", quantity=quantity, year=year, run=previous.run.id)
-    share = f" ({100 * (now / before - 1):+.1f} %)" if before else ""
-    fields = {"quantity": quantity.capitalize(), "year": year, "before": count(before), "run": previous.run.id}
-    text = say("changes.volumes", **fields, now=count(now), share=share)
+        return say(f"changes.nothing_{quantity}", year=year, run=previous.run.id)
+    change = _change(now, before)
+    share = say("changes.by", change=change) if change is not None else ""
+    fields = {"year": year, "before": count(before), "run": previous.run.id, "now": count(now), "share": share}
+    text = say(f"changes.volumes_{quantity}", **fields)
     return join(" ", [text, _why(c, previous, causes or causes_of(c, previous), f"{quantity}:*@{year}")])
 
 
@@ -138,7 +159,7 @@ def _why(c: Context, previous: Context, causes: Causes, output: str) -> str:
     parts = []
     for cause in sorted(causes.causes, key=lambda x: -abs(x.parts[output]))[:3]:
         fields = {"name": in_sentence(_name(c, cause)), "kind": say(f"changes.kind_{_key(cause.kind)}")}
-        fields["change"] = _signed(cause.parts[output])[0]
+        fields["change"] = _signed(cause.parts[output])
         if shared:
             parts.append(say("changes.part_shared", **fields, share=percent(cause.parts[output] / total)))
         else:  # causes that work against one another have no share of the change
@@ -165,7 +186,9 @@ def _changed_inputs(c: Context, previous: Context) -> list[list[Any]]:
         a, b = old.get(path), new.get(path)
         if a != b:
             unit = units[path]
-            rows.append([str(path), *[("none", None) if v is None else (plain(v, 4), v) for v in (a, b)], unit])
+            rows.append(
+                [str(path), *[(say("changes.none"), None) if v is None else (plain(v, 4), v) for v in (a, b)], unit]
+            )
     return rows
 
 
@@ -215,15 +238,14 @@ def _yearly(c: Context) -> dict[tuple[str, str], float]:
 
 def _headlines(contexts: list[Context]) -> Table:
     """Headline quantities of each case, with the change against the first."""
-    tables = [{name: (value, text) for name, value, text in headline_rows(c)} for c in contexts]
+    tables = [headline_rows(c) for c in contexts]
     rows = []
     for name in dict.fromkeys(n for t in tables for n in t):
-        base, first = tables[0].get(name, (None, "-"))
-        row: list[str] = [name, first]
+        base, first = tables[0].get(name, _NOTHING)
+        row: list[Any] = [name, first]
         for table in tables[1:]:
-            value, text = table.get(name, (None, "-"))
-            row.append(text)
-            row.append(f"{100 * (value / base - 1):+.1f} %" if value is not None and base else "-")
+            value, text = table.get(name, _NOTHING)
+            row += [text, _change_cell(value, base)]
         rows.append(row)
     runs = [contexts[0].run.id]
     for c in contexts[1:]:
@@ -239,6 +261,5 @@ def _panels(contexts: list[Context]) -> FigureCard | None:
         return None
     rows = [(c.run.id, str(c.run.manifest["title"]), p, c.total(quantity, p)) for c in contexts for p in base.periods]
     table = pd.DataFrame(rows, columns=["scenario", "title", "period", "value"])
-    return scenario_panels(
-        table, base.periods, base.run.id, f"accelerators {quantity} a period", f"world; {scope(base)}"
-    )
+    unit, subtitle = say(f"changes.panels_{quantity}"), say("changes.world", scope=scope(base))
+    return scenario_panels(table, base.periods, base.run.id, unit, subtitle)

@@ -11,7 +11,7 @@ import pandas as pd
 from reports.blocks import Cell, Link, Section, Table
 from reports.catalogue import say
 from reports.context import Context
-from reports.spans import Words, join
+from reports.spans import Number, Words, join
 from reports.traces import FORMULAS
 from reports.wording import brief, plain
 
@@ -120,9 +120,20 @@ def edit_words(c: Context) -> Words:
     for path, steps in (c.run.manifest.get("edits") or {}).items():
         _, name, *rest = [*str(path).split("."), ""]
         title = ", ".join([c.title(name), *[r.replace("_", " ") for r in rest if r]]) if name else str(path)
-        done = [say("rule.replaced") if "{" in step else step.removeprefix("edited: ") for step in steps]
+        done = [say("rule.replaced") if "{" in step else _step(step.removeprefix("edited: ")) for step in steps]
         parts.append(join("", [title, ": ", join(", ", done)]))
     return join("; ", parts)
+
+
+def _step(step: str) -> Words:
+    """An edit as its author wrote it, its numbers kept."""
+    words: list[str] = []
+    for word in step.split(" "):
+        try:
+            words.append(Number(word, float(word)))
+        except ValueError:
+            words.append(word)
+    return join(" ", words)
 
 
 def rule_section(contexts: Sequence[Context]) -> Section:

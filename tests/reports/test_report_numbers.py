@@ -11,12 +11,12 @@ import pytest
 from reports.catalogue import english
 from reports.context import Context
 from reports.market_report import make_report, render_html
+from reports.sections.changes import causes_of, change_words, changes_section
+from reports.spans import Number, pieces
 from reports.traces import FORMULAS, of_section, of_table
 from scenarios.runner import run
 from scenarios.runs import Run
 
-#: Sections whose sentences are not yet templates of the catalogue.
-UNTAGGED = {"changes"}
 SCALES = {"billion": 1e9, "million": 1e6, "thousand": 1e3, "%": 0.01}
 NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?")
 #: Numbers in names and times, which are no results: periods, dates, products, models, identities.
@@ -65,7 +65,7 @@ class Page(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self.value is not None:
             self.data.append((data, self.value))
-        elif self.stack == ["p"] and self.section not in UNTAGGED:
+        elif self.stack == ["p"]:
             self.loose[-1] += data
 
 
@@ -75,9 +75,15 @@ def small() -> Run:
 
 
 @pytest.fixture(scope="module")
-def page(small: Run) -> Page:
+def earlier() -> Run:
+    edits = [("resources.cowos.capacity", {"scale": 0.9}), ("costs.power_used_of_peak", {"scale": 1.03})]
+    return run("small", edits)
+
+
+@pytest.fixture(scope="module")
+def page(small: Run, earlier: Run) -> Page:
     held = Page()
-    held.feed(render_html(make_report([small])))
+    held.feed(render_html(make_report([small, earlier], previous=earlier)))
     return held
 
 
@@ -133,6 +139,20 @@ def test_every_table_and_section_of_numbers_leads_to_its_formula(small: Run) -> 
             names += of_table(table.short)
         assert set(names) <= set(FORMULAS)
     assert set(FORMULAS) == {k.partition(".")[0] for k in english().group("made")}
+
+
+def test_sentences_of_changes_hold_the_numbers_of_both_runs(small: Run, earlier: Run) -> None:
+    c, before = Context(small), Context(earlier)
+    causes = causes_of(c, before)
+    output = f"energised:*@{c.this_year}"
+    now, then = (x.total("energised", c.this_year) for x in (c, before))
+    told = [p.value for p in pieces(change_words(c, before, causes)) if isinstance(p, Number)]
+    parts = sorted((x.parts[output] for x in causes.causes), key=lambda v: -abs(v))[:3]
+    assert told[:3] == pytest.approx([then, now, now / then - 1])
+    assert len(parts) > 1 and set(parts) <= set(told)
+    table = next(t for t in changes_section(c, before, causes).tables if t.short == "changes")
+    changes = {row[0].text: row[3].value for row in table.rows}
+    assert changes[f"Energised {c.this_year}"] == pytest.approx(now / then - 1)
 
 
 def test_links_within_the_page_arrive(page: Page) -> None:
