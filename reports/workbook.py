@@ -104,9 +104,9 @@ def _fill(book: Book, c: Context, report: Report) -> None:
     from reports.workbook_summary import summary_sheet
     from reports.workbook_tables import tables_sheet
 
-    cover = book.sheet("Cover", report.title, report.subtitle, "#332288")
-    contents = book.sheet("Contents", "Contents", "Sheets from left to right; each is linked.", "#332288")
-    book.sheet("Summary", "Summary", report.source_line, "#332288")
+    cover = book.sheet("Cover", report.title, report.subtitle, "cover")
+    contents = book.sheet("Contents", "Contents", "Sheets from left to right; each is linked.", "cover")
+    book.sheet("Summary", "Summary", report.source_line, "cover")
     last_input = inputs_sheet(book, c)
     scenario_sheet(book, c, scenario_text(c.run))
     rows, last = results_sheet(book, c)
@@ -176,7 +176,7 @@ def _cover(sheet: Sheet, c: Context) -> None:
         row += 1
         sheet.text(row, 0, name, style)
         sheet.text(row, 1, words)
-    sheet.raw.freeze_panes(3, 0)
+    sheet.freeze(3, 0)
 
 
 def _contents(sheet: Sheet) -> None:
@@ -192,4 +192,4 @@ def _contents(sheet: Sheet) -> None:
             sheet.text(row, 0, name, "note")
         sheet.text(row, 1, group, "text" if there else "note")
         sheet.text(row, 2, words if there else f"not in this workbook: {_ABSENT[name]}", "text" if there else "note")
-    sheet.raw.freeze_panes(5, 1)
+    sheet.freeze(5, 1)

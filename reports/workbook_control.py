@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -55,18 +56,18 @@ _UNITS = {
 def checks_sheet(book: Book, c: Context, ties: Iterable[Tie]) -> bool:
     """The run's checks and the workbook's own ties, each with tolerance and TRUE or FALSE; one master cell."""
     note = "Each value is compared with its tolerance. Ties compare a live formula with the run, relative to the run."
-    sheet = book.sheet("Checks", "Checks", note, "#882255")
+    sheet = book.sheet("Checks", "Checks", note, "control")
     columns = [
         Column("Check", "", 46),
         Column("Subject", "", 40),
         Column("Period", "", 10),
         Column("Value", "", 14, "solver", "0.0E+00"),
         Column("Tolerance", "", 14, "solver", "0.0E+00"),
-        Column("Passed", "", 10),
+        Column("Passed", "", 10, "number"),
     ]
-    run_rows = [[r.check, r.subject, r.period, r.value, r.tolerance, ""] for r in c.run.checks.itertuples()]
+    run_rows = [[r.check, r.subject, r.period, r.value, r.tolerance, None] for r in c.run.checks.itertuples()]
     held = list(ties)
-    rows: list[list[Any]] = [*run_rows, *[[t.what, "workbook", "", None, t.tolerance, ""] for t in held]]
+    rows: list[list[Any]] = [*run_rows, *[[t.what, "workbook", "", None, t.tolerance, None] for t in held]]
     header = sheet.table(5, columns, rows, "checks")
     passed = []
     for offset, row in enumerate(rows):
@@ -85,7 +86,7 @@ def checks_sheet(book: Book, c: Context, ties: Iterable[Tie]) -> bool:
     sheet.text(3, 0, "All checks pass", "total")
     span = f"{cell(header + 1, 5)}:{cell(header + max(1, len(rows)), 5)}"
     sheet.formula(3, 1, f"AND({span})", whole, "total")
-    sheet.raw.freeze_panes(header + 1, 1)
+    sheet.freeze(header + 1, 1)
     bad = {"type": "cell", "criteria": "==", "value": "FALSE", "format": book.style("warn")}
     sheet.raw.conditional_format(header + 1, 5, header + len(rows), 5, bad)
     return whole
@@ -94,7 +95,7 @@ def checks_sheet(book: Book, c: Context, ties: Iterable[Tie]) -> bool:
 def changes_sheet(book: Book, c: Context, sections: Sequence[Section], last: int) -> None:
     """Edits of this workbook, of the scenario by its `set`, and since an earlier edition; Inputs ends at row `last`."""
     note = "Edits of this workbook, edits of the scenario, and what changed since the last edition where one was given."
-    sheet = book.sheet("Changes", "Changes", note, "#882255")
+    sheet = book.sheet("Changes", "Changes", note, "control")
     sheet.text(4, 0, "Inputs edited in this workbook", "bold_wrap")
     edited = f"{cell(INPUT_ROW, 12, 'Inputs', fixed='rc')}:{cell(last, 12, fixed='rc')}"
     sheet.formula(4, 1, f'COUNTIF({edited},"edited")', 0, "link", "0")
@@ -120,7 +121,7 @@ def changes_sheet(book: Book, c: Context, sections: Sequence[Section], last: int
     if changed is not None:
         tables_below(book, sheet, row + 2, changed.tables)
     sheet.widths([column.width for column in columns])
-    sheet.raw.freeze_panes(4, 1)
+    sheet.freeze(4, 1)
 
 
 def sources_sheet(book: Book, c: Context) -> None:
@@ -128,7 +129,7 @@ def sources_sheet(book: Book, c: Context) -> None:
     from reports.sections.inputs import STALE_DAYS
 
     note = f"A name with @ is a point of a series. Age on {c.as_of}; older than {STALE_DAYS} days is flagged."
-    sheet = book.sheet("Sources", "Facts behind the run", note, "#DDCC77")
+    sheet = book.sheet("Sources", "Facts behind the run", note, "inputs")
     columns = [
         Column("Fact", "", 52), Column("Value", "see Unit", 16, "solver"), Column("Text value", "", 16),
         Column("Unit", "", 18),
@@ -147,8 +148,8 @@ def sources_sheet(book: Book, c: Context) -> None:
              str(fact["known_on"]), age, flag, str(fact["source"] or ""), ", ".join(fact.get("basis") or ()),
              str(fact.get("url") or "")]
         )  # fmt: skip
-    sheet.table(4, columns, rows, "sources")
-    sheet.raw.freeze_panes(6, 1)
+    sheet.table(4, [replace(column, wrap=False) for column in columns], rows, "sources")
+    sheet.freeze(6, 1)
 
 
 def _age(today: str, known: str) -> float | None:
@@ -161,7 +162,7 @@ def _age(today: str, known: str) -> float | None:
 def limits_sheet(book: Book, c: Context, sections: Sequence[Section], absent: Sequence[str]) -> None:
     """What the numbers do not say: method, scope, missing parts, warnings of the run."""
     note = "Qualifications and known weaknesses; read before quoting a number."
-    sheet = book.sheet("Limits", "Limits of this workbook", note, "#882255")
+    sheet = book.sheet("Limits", "Limits of this workbook", note, "control")
     words = [p for s in sections if s.id == "method" for p in s.paragraphs]
     words += [f"{r[0].text}: {r[1].text}" for s in sections if s.id == "method" for t in s.tables for r in t.rows]
     words.append("The optimum cannot run in a sheet: fleets, rents and engine rates are values of the run, hatched.")
@@ -172,7 +173,7 @@ def limits_sheet(book: Book, c: Context, sections: Sequence[Section], absent: Se
     words += [f"Not costed: {', '.join(f'{k} {v}' for k, v in p.items())}" for p in c.answer.get("problems") or ()]
     words += absent
     sheet.widths([5, 150])
-    sheet.raw.freeze_panes(4, 0)
+    sheet.freeze(4, 0)
     for offset, text in enumerate(words):
         sheet.number(5 + offset, 0, offset + 1, "text", "0")
         sheet.paragraph_in(5 + offset, 1, text, 150)
@@ -180,11 +181,11 @@ def limits_sheet(book: Book, c: Context, sections: Sequence[Section], absent: Se
 
 def units_sheet(book: Book, c: Context) -> None:
     """Every unit used in results and inputs, with its meaning."""
-    sheet = book.sheet("Units", "Units", "Every unit of the tables; a slash reads `per`.", "#882255")
+    sheet = book.sheet("Units", "Units", "Every unit of the tables; a slash reads `per`.", "control")
     used = dict.fromkeys([*c.run.results["unit"], *c.run.inputs["unit"], "MW planning", "kW IT"])
     rows = [[u, _meaning(str(u))] for u in sorted(u for u in used if u)]
     sheet.table(4, [Column("Unit", "", 28), Column("Meaning", "", 100)], rows, "units")
-    sheet.raw.freeze_panes(6, 1)
+    sheet.freeze(6, 1)
 
 
 def _meaning(unit: str) -> str:

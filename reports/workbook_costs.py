@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reports.workbook_formula import FIRST, Grid, Line, write_grid
+from reports.workbook_palette import PARTS
 
 if TYPE_CHECKING:
     from reports.context import Context
@@ -201,20 +202,21 @@ def heads(sheet: Sheet, row: int, c: Context, skus: list[str], first: str) -> No
     sheet.text(row, 2, "How", "header")
     for index, sku in enumerate(skus):
         sheet.text(row, FIRST + index, c.short(sku), "header_right")
+    sheet.height(row, [(c.short(sku), 11) for sku in skus])
 
 
 def costs_sheet(book: Book, c: Context, owners: list[Owner]) -> CostSheet:
     """The owner's hour as a waterfall of live formulas, one column a product."""
     note = f"Bought in {c.now}; change a yellow cell and the hour follows. Hatched cells come from the run."
-    sheet = book.sheet("Costs", f"Cost of a sold accelerator-hour, {c.now}", note, "#117733")
+    sheet = book.sheet("Costs", f"Cost of a sold accelerator-hour, {c.now}", note, "workings")
     skus = [o.sku for o in owners]
     heads(sheet, 4, c, skus, "Line")
     parts = (("Inputs", COST_INPUTS), ("Workings", COST_WORKINGS), ("Cost of a sold hour", COST_BARS))
     lines = [line for title, group in parts for line in (Line(f"# {title}", title, "", style="heading"), *group)]
     columns = [_cost_values(o) | _run_values(c, o.sku) for o in owners]
     grid = write_grid(sheet, 5, lines, columns)
-    sheet.widths([40, 20, 22, *[13] * len(skus)])
-    sheet.raw.freeze_panes(5, FIRST)
+    sheet.widths([38, 20, 20, *[11] * len(skus)])
+    sheet.freeze(5, FIRST)
     _validate(sheet, grid, len(skus))
     ties = []
     for index, sku in enumerate(skus):
@@ -243,10 +245,8 @@ def _validate(sheet: Sheet, grid: Grid, count: int) -> None:
 
 def _hour_chart(book: Book, sheet: Sheet, grid: Grid, count: int, row: int) -> None:
     chart = book.chart({"type": "bar", "subtype": "stacked"})
-    colours = ("#332288", "#6699CC", "#88CCEE", "#117733", "#44AA99", "#DDCC77", "#999933", "#CC6677", "#882255",
-               "#AA4499", "#661100", "#777777", "#BBBBBB")  # fmt: skip
     bars = [line for line in COST_BARS if not line.first and line.style != "solver" and line.key != "full"]
-    for line, colour in zip([*bars, _line("scarcity")], colours, strict=False):
+    for line, colour in zip([*bars, _line("scarcity")], PARTS, strict=True):
         here = grid.rows[line.key]
         if not any(abs(values[line.key]) > 1e-12 for values in grid.values):
             continue
@@ -263,6 +263,7 @@ def _hour_chart(book: Book, sheet: Sheet, grid: Grid, count: int, row: int) -> N
     chart.set_x_axis({"name": "USD per sold GPU-hour", "num_format": "0.00", "major_gridlines": {"visible": True}})
     chart.set_y_axis({"reverse": True})
     chart.set_size({"width": 900, "height": 120 + 34 * count})
+    sheet.break_before(row)
     sheet.raw.insert_chart(row, 0, chart, {"description": "Stacked bars: parts of the cost of an hour by product"})
 
 

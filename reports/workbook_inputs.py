@@ -51,11 +51,11 @@ def inputs_sheet(book: Book, c: Context) -> int:
         "Change yellow cells (value, range, kind; unit of the row), save, then `wafer2token run THIS_FILE.xlsx`: each "
         "edited row becomes one entry of `set`. Empty Low and High: no range."
     )
-    sheet = book.sheet("Inputs", "Inputs of the model", note, "#DDCC77")
+    sheet = book.sheet("Inputs", "Inputs of the model", note, "inputs")
     widths = (46, 10, 10, 15, 15, 20, 15, 15, 13, 40, 24, 60, 9, 9, 15, 15, 13)
     inputs, solver = ("Value", "Low", "High", "Kind"), ("Value in the run", "Low in the run", "High in the run")
     columns = [
-        Column(h, "see Unit" if h in (*inputs[:3], *solver) else "", w, _kind(h, inputs, solver))
+        Column(h, "see Unit" if h in (*inputs[:3], *solver) else "", w, _kind(h, inputs, solver), wrap=False)
         for h, w in zip(INPUT_HEADS, widths, strict=True)
     ]
     held = c.run.inputs
@@ -75,7 +75,7 @@ def inputs_sheet(book: Book, c: Context) -> int:
         sheet.formula(row, _COLUMN["In range"], inside, True)
     _validate(book, [str(u) for u in held["unit"]])
     _mark(book, last)
-    sheet.raw.freeze_panes(INPUT_ROW, 1)
+    sheet.freeze(INPUT_ROW, 1)
     return last
 
 
@@ -120,9 +120,9 @@ def _validate(book: Book, units: Sequence[str]) -> None:
 def scenario_sheet(book: Book, c: Context, text: str) -> None:
     """The scenario file of the run as text: what an edited workbook is read back against."""
     note = "The scenario file of this run; edits of the Inputs sheet are added to its `set`. Do not change this sheet."
-    sheet = book.sheet("Scenario", "Scenario file", note, "#DDCC77")
+    sheet = book.sheet("Scenario", "Scenario file", note, "inputs")
     sheet.widths([160])
     sheet.text(SCENARIO_ROW - 1, 0, f"{c.run.scenario}.yaml", "header")
     for offset, line in enumerate(text.splitlines()):
         sheet.text(SCENARIO_ROW + offset, 0, line, "code")
-    sheet.raw.freeze_panes(SCENARIO_ROW, 0)
+    sheet.freeze(SCENARIO_ROW, 0)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from reports.workbook_costs import Owner, Tie, heads
 from reports.workbook_formula import FIRST, Line, write_grid
+from reports.workbook_palette import ACCENT
 from reports.workbook_results import TIME
 from reports.workbook_style import cell
 
@@ -31,14 +32,14 @@ POWER_CHAIN = (
 def power_sheet(book: Book, c: Context, owners: list[Owner], results: Mapping[tuple[str, str, str], int]) -> list[Tie]:
     """Chip to planning watts by product, and the fleet's planning power as formulas over the run's fleet."""
     note = "Four different watts: chip, chassis, facility, planning. The fleet block multiplies the run's fleet."
-    sheet = book.sheet("Power", "Power of an accelerator and of the fleet", note, "#117733")
+    sheet = book.sheet("Power", "Power of an accelerator and of the fleet", note, "workings")
     rated = [owner for owner in owners if "chip_w" in owner.inputs]
     skus, columns = [owner.sku for owner in rated], [_chain_values(owner.inputs) for owner in rated]
     heads(sheet, 4, c, skus, f"One accelerator, {c.now}")
     write_grid(sheet, 5, POWER_CHAIN, columns)
     ties = _fleet_power(book, sheet, c, 5 + len(POWER_CHAIN) + 2, results)
     sheet.widths([40, 20, 22, *[12] * max(len(skus), len(c.periods))])
-    sheet.raw.freeze_panes(5, FIRST)
+    sheet.freeze(5, FIRST)
     return ties
 
 
@@ -113,11 +114,12 @@ def _power_chart(book: Book, sheet: Sheet, c: Context, total_row: int, row: int)
             "name": [sheet.name, total_row, 0],
             "categories": ["Results", 5, TIME, 5, TIME + len(c.periods) - 1],
             "values": [sheet.name, total_row, FIRST, total_row, last],
-            "line": {"color": "#882255", "width": 2.25},
+            "line": {"color": ACCENT, "width": 2.25},
         }
     )
     chart.set_title({"name": "Planning power of the fleet", "name_font": {"size": 12}})
     chart.set_y_axis({"name": "MW planning", "num_format": "#,##0", "min": 0})
     chart.set_size({"width": 900, "height": 300})
     chart.set_legend({"none": True})
+    sheet.break_before(row)
     sheet.raw.insert_chart(row, 0, chart, {"description": "Line: planning power of the fleet by period"})

@@ -30,7 +30,7 @@ def results_sheet(book: Book, c: Context) -> tuple[Rows, int]:
     note = (
         "Solver output of the run, accelerators per period unless the unit says otherwise. Lines of zeros are left out."
     )
-    sheet = book.sheet("Results", "Results by period", note, "#6699CC")
+    sheet = book.sheet("Results", "Results by period", note, "results")
     table = c.results[c.results["quantity"].isin(_WIDE) & c.results["period"].isin(c.periods)]
     keys = ["quantity", "subject", "region", "stage", "unit"]
     wide = table.pivot_table(index=keys, columns="period", values="value", aggfunc="first", sort=False, observed=True)
@@ -49,7 +49,7 @@ def results_sheet(book: Book, c: Context) -> tuple[Rows, int]:
     columns = [Column(head, "", width) for head, width in zip(_HEADS, widths, strict=True)]
     columns += [Column(period, "", 15, "solver") for period in c.periods]
     sheet.table(4, columns, data, "results")
-    sheet.raw.freeze_panes(6, 3)
+    sheet.freeze(6, 3)
     return rows, 5 + max(1, len(data))
 
 
@@ -58,25 +58,26 @@ def prices_sheet(book: Book, c: Context) -> None:
     note = (
         "Value to the marginal user at fixed product values, not a market price. Low and high: gain of +h, loss of -h."
     )
-    sheet = book.sheet("Prices", "Prices of the limits that bind", note, "#6699CC")
+    sheet = book.sheet("Prices", "Prices of the limits that bind", note, "results")
+    gained = "accelerators, all periods"
     columns = [
         Column("Period", "", 10), Column("Limit", "", 34), Column("Id", "", 20), Column("Stage", "", 11),
         Column("Region", "", 9), Column("Use", "fraction", 9, "solver", "0%"),
         Column("Capacity", "unit/period", 14, "solver"),
-        Column("Price", "see Unit", 14, "solver"), Column("Price low", "see Unit", 14, "solver"),
+        Column("Price, this period only", "see Unit", 14, "solver"), Column("Price low", "see Unit", 14, "solver"),
         Column("Price high", "see Unit", 14, "solver"), Column("Unit", "", 16),
         Column("Lasting price", "see Unit", 14, "solver"),
         Column("Rent", "price x capacity", 18, "solver"), Column("Per GPU-hour", "USD/sold GPU-hour", 14, "solver"),
-        Column("Per million tokens", "USD/million output tokens", 16, "solver"),
+        Column("Per million tokens", "USD/million output tokens", 20, "solver"),
         Column("Per task", "USD/task", 14, "solver"),
         Column("Reference product", "", 16), Column("Reference model", "", 16), Column("Reference task", "", 12),
-        Column("Finished by +1 %", "accelerators", 14, "solver"),
-        Column("Energised by +1 %", "accelerators", 14, "solver"),
-        Column("Next limit", "", 26), Column("Next limit binds at", "rise of capacity", 14, "solver", "0.0%"),
+        Column("More finished with 1 % more of the limit", gained, 18, "solver"),
+        Column("More energised with 1 % more of the limit", gained, 18, "solver"),
+        Column("Next limit", "", 34), Column("Next limit binds at", "rise of capacity", 14, "solver", "0.0%"),
     ]  # fmt: skip
     rows = [_price_row(c, period["period"], b) for period in c.answer["periods"] for b in period["binding"]]
     sheet.table(4, columns, rows, "prices")
-    sheet.raw.freeze_panes(6, 2)
+    sheet.freeze(6, 2)
 
 
 def _price_row(c: Context, period: str, b: Mapping[str, Any]) -> list[Any]:
@@ -101,7 +102,7 @@ def hours_sheet(book: Book, c: Context) -> None:
     if not len(held):
         return
     note = "USD of the period. Owner cost rests on observed purchase prices; scarcity is that of racks and power."
-    sheet = book.sheet("Hours", "Cost of an accelerator-hour by product and period", note, "#6699CC")
+    sheet = book.sheet("Hours", "Cost of an accelerator-hour by product and period", note, "results")
     unit = "USD/sold GPU-hour"
     columns = [Column("Period", "", 10), Column("Product", "", 26), Column("Id", "", 12), Column("Region", "", 9)]
     heads = (
@@ -130,7 +131,7 @@ def hours_sheet(book: Book, c: Context) -> None:
         ]
         rows.append([key[1], c.title(key[0]), key[0], mine["region"], *values])
     sheet.table(4, columns, rows, "hours")
-    sheet.raw.freeze_panes(6, 2)
+    sheet.freeze(6, 2)
 
 
 def token_costs_sheet(book: Book, c: Context) -> None:
@@ -141,12 +142,12 @@ def token_costs_sheet(book: Book, c: Context) -> None:
     note = (
         "At the hour with scarcity; band: 90 %, hour and engine together; the check compares the rate with the engine."
     )
-    sheet = book.sheet("Token costs", "Cost of a million tokens by class, product and period", note, "#6699CC")
+    sheet = book.sheet("Token costs", "Cost of a million tokens by class, product and period", note, "results")
     unit = "USD/million tokens"
     columns = [Column("Period", "", 10), Column("Model", "", 18), Column("Product", "", 22)]
     columns += [Column("Hour", "USD/sold GPU-hour", 14, "solver")]
     heads = ("Uncached input", "Cache write", "Cache read", "Output", "Output low", "Output high")
-    columns += [Column(head, unit, 14, "solver") for head in heads]
+    columns += [Column(head, unit, 16, "solver") for head in heads]
     columns += [Column("Check of the rate", "", 90)]
     rows = [
         [r["period"], c.title(r["model"]), c.short(r["sku"]), r["usd_per_gpu_hour"],
@@ -154,7 +155,7 @@ def token_costs_sheet(book: Book, c: Context) -> None:
         for r in costs
     ]  # fmt: skip
     sheet.table(4, columns, rows, "token_costs")
-    sheet.raw.freeze_panes(6, 3)
+    sheet.freeze(6, 3)
 
 
 def tasks_sheet(book: Book, c: Context) -> None:
@@ -162,7 +163,7 @@ def tasks_sheet(book: Book, c: Context) -> None:
     if not c.answer["tasks"]:
         return
     note = "Failed runs, tools, review by people and waiting included; 90 % band."
-    sheet = book.sheet("Tasks", "Cost of a verified task", note, "#6699CC")
+    sheet = book.sheet("Tasks", "Cost of a verified task", note, "results")
     columns = [Column("Period", "", 10), Column("Task", "", 12), Column("Model", "", 18), Column("Product", "", 22)]
     columns += [Column(head, "USD/verified task", 16, "solver") for head in ("Cost", "Low", "High")]
     rows = [
@@ -178,4 +179,4 @@ def tasks_sheet(book: Book, c: Context) -> None:
         for r in c.answer["tasks"]
     ]
     sheet.table(4, columns, rows, "tasks")
-    sheet.raw.freeze_panes(6, 4)
+    sheet.freeze(6, 4)

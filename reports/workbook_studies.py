@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from reports.tables import records
 from reports.workbook_costs import Tie
+from reports.workbook_palette import ACCENT, GUIDE, INK, LEAST, MOST
 from reports.workbook_style import Column, cell
 
 if TYPE_CHECKING:
@@ -35,30 +36,29 @@ def sensitivity_sheet(book: Book, c: Context) -> list[Tie]:
         return []
     year = str(table["year"].iloc[0])
     note = f"Each input that is illustrative or rests on one source, moved alone over its range; headline: {year}."
-    sheet = book.sheet("Sensitivity", "Which inputs could overturn the answer", note, "#AA4499")
+    sheet = book.sheet("Sensitivity", "Which inputs could overturn the answer", note, "studies")
     unit = f"accelerators energised in {year}"
     columns = [
         Column("Input", "", 46), Column("Kind", "", 13), Column("Unit", "", 18),
         Column("Low", "see Unit", 14, "solver"), Column("Base", "see Unit", 14, "solver"),
         Column("High", "see Unit", 14, "solver"),
-        Column("At low", unit, 15, "solver"), Column("At base", unit, 15, "solver"),
-        Column("At high", unit, 15, "solver"),
+        *(Column(f"Energised, input at {k}", f"accelerators, {year}", 17, "solver") for k in ("low", "base", "high")),
         Column("Change at low", "at low - at base", 15, "number", "#,##0"),
         Column("Change at high", "at high - at base", 15, "number", "#,##0"),
         Column("Swing", "share of base", 12, "number", "0.0%"),
         Column("Costliest stage", "base", 15), Column("Stage at low", "", 15), Column("Stage at high", "", 15),
-        Column("Changes it", "", 11), Column("Changes it at", "see Unit", 14, "solver"),
-        Column("Why it is weak", "", 60),
+        Column("Changes it", "", 11, "number"), Column("Changes it at", "see Unit", 14, "solver"),
+        Column("Why it is weak", "", 50),
     ]  # fmt: skip
     rows = [
         [r.title, r.kind, r.input_unit, r.low_input, r.base_input, r.high_input, r.energised_low, r.energised_base,
-         r.energised_high, None, None, None, r.stage_base, r.stage_low, r.stage_high, "", r.flips_at, r.note]
+         r.energised_high, None, None, None, r.stage_base, r.stage_low, r.stage_high, None, r.flips_at, r.note]
         for r in records(table)
     ]  # fmt: skip
     sheet.table(DATA - 2, columns, rows, "sensitivity")
     for row, r in enumerate(records(table), DATA):
         _effects(sheet, row, r)
-    sheet.raw.freeze_panes(DATA, 1)
+    sheet.freeze(DATA, 1)
     _tornado(book, sheet, len(rows), unit)
     flips = f"COUNTIF({cell(DATA, 15, 'Sensitivity')}:{cell(DATA + len(rows) - 1, 15)},TRUE)"
     count = float(table["flips"].sum())
@@ -84,7 +84,7 @@ def _tornado(book: Book, sheet: Sheet, count: int, unit: str) -> None:
     """The largest swings as bars to both sides of the base."""
     last = DATA + min(count, MOST_BARS) - 1
     chart = book.chart({"type": "bar"})
-    for column, name, colour in ((9, "at the low end", "#6699CC"), (10, "at the high end", "#CC6677")):
+    for column, name, colour in ((9, "at the low end", LEAST), (10, "at the high end", MOST)):
         series: dict[str, Any] = {"name": name, "categories": [sheet.name, DATA, 0, last, 0]}
         series |= {"values": [sheet.name, DATA, column, last, column], "fill": {"color": colour}}
         chart.add_series({**series, "overlap": 100, "gap": 40})
@@ -93,6 +93,7 @@ def _tornado(book: Book, sheet: Sheet, count: int, unit: str) -> None:
     chart.set_y_axis({"reverse": True, "label_position": "low", "num_font": {"size": 8}})
     chart.set_size({"width": 1000, "height": 130 + 26 * (last - DATA + 1)})
     what = "Bars: change of the headline at the low and high end of each input"
+    sheet.break_before(DATA + count + 1)
     sheet.raw.insert_chart(DATA + count + 1, 0, chart, {"description": what})
 
 
@@ -102,15 +103,15 @@ def backtest_sheet(book: Book, c: Context) -> list[Tie]:
     if table is None or summary is None:
         return []
     note = "Forecasts that knew only facts dated before the day, beside what came; hits and misses alike."
-    sheet = book.sheet("Backtest", "Backtest: forecasts and outcomes", note, "#AA4499")
+    sheet = book.sheet("Backtest", "Backtest: forecasts and outcomes", note, "studies")
     unit = "accelerators a year"
     numbers = ("Outcome", "Outcome low", "Outcome high", "Forecast", "90 % of draws low", "90 % of draws high")
     columns = [Column("Known up to", "", 13), Column("Level", "", 10), Column("What", "", 34), Column("Year", "", 8)]
     columns += [Column(head, unit, 14, "solver", "#,##0") for head in numbers]
     columns += [
-        Column("Inside", "hit: TRUE", 9), Column("Forecast / outcome", "ratio", 12, "number", "0.00"),
-        Column("Last value held", unit, 14, "solver", "#,##0"), Column("Nearer than last value", "", 12),
-        Column("Draws", "", 8, "solver", "0"), Column("Why it missed", "", 70),
+        Column("Inside", "hit: TRUE", 9, "number"), Column("Forecast / outcome", "ratio", 12, "number", "0.00"),
+        Column("Last value held", unit, 14, "solver", "#,##0"), Column("Nearer than last value", "", 12, "number"),
+        Column("Draws", "", 8, "solver", "0"), Column("Why it missed", "", 50),
     ]  # fmt: skip
     order = table.sort_values(["origin", "level", "period", "outcome"], ascending=[True, True, True, False])
     rows = [
@@ -126,7 +127,7 @@ def backtest_sheet(book: Book, c: Context) -> list[Tie]:
         nearer = "" if math.isnan(r.naive_last) else bool(abs(r.value - r.outcome) < abs(r.naive_last - r.outcome))
         made = f'IF(ISNUMBER({held}),ABS({forecast}-{outcome})<ABS({held}-{outcome}),"")'
         sheet.formula(row, 13, made, nearer)
-    sheet.raw.freeze_panes(DATA, 3)
+    sheet.freeze(DATA, 3)
     bad = {"type": "cell", "criteria": "==", "value": "FALSE", "format": book.style("warn")}
     sheet.raw.conditional_format(DATA, 10, DATA + len(rows) - 1, 10, bad)
     return _scores(sheet, order, summary, DATA + len(rows) + 2)
@@ -138,6 +139,7 @@ def _scores(sheet: Sheet, table: pd.DataFrame, summary: pd.DataFrame, row: int) 
              "Score", "Score of last value", "Score / last")  # fmt: skip
     for k, head in enumerate(heads):
         sheet.text(row - 1, k, head, "header" if k < 4 else "header_right")
+    sheet.height(row - 1, [(head, 10) for head in heads])
     first, last = DATA, DATA + len(table) - 1
     ties = []
     yearly = summary[summary["span"] == "year"].sort_values(["origin", "level"])
@@ -180,11 +182,14 @@ def uncertainty_sheet(book: Book, c: Context, sections: Sequence[Section]) -> No
     if draws is None or "fan" not in tables:
         return
     note = "Shares of draws are no chances in the world: draws move the inputs over their ranges, and nothing else."
-    sheet = book.sheet("Uncertainty", draws.title, note, "#AA4499")
+    sheet = book.sheet("Uncertainty", draws.title, note, "studies")
     fan = tables["fan"]
     heads = ("Draws below: 5 %", "25 %", "Median", "75 %", "95 %", "This plan")
     columns = [Column("Period", "", 12), *(Column(h, "accelerators a period", 15, "solver", "#,##0") for h in heads)]
-    columns += [Column("Width of the band", "share of median", 12, "number", "0%"), Column("Plan in the band", "", 12)]
+    columns += [
+        Column("Width of the band", "share of median", 12, "number", "0%"),
+        Column("Plan in the band", "", 12, "number"),
+    ]
     rows: list[list[Any]] = [[r[0].text, *(held.value for held in r[1:7]), None, None] for r in fan.rows]
     sheet.table(DATA - 2, columns, rows, "uncertainty")
     for row, values in enumerate(rows, DATA):
@@ -192,7 +197,8 @@ def uncertainty_sheet(book: Book, c: Context, sections: Sequence[Section]) -> No
         width = (values[5] - values[1]) / values[3] if values[3] else ""
         sheet.formula(row, 7, f'IF({middle}>0,({high}-{low})/{middle},"")', width, shown="0%")
         sheet.formula(row, 8, f"AND({plan}>={low},{plan}<={high})", bool(values[1] <= values[6] <= values[5]))
-    sheet.raw.freeze_panes(DATA, 1)
+    sheet.freeze(DATA, 1)
+    sheet.one_page = True
     row = DATA + len(rows) + 2
     if "draw_shares" in tables:
         row = _shares(book, sheet, tables["draw_shares"], row)
@@ -214,7 +220,7 @@ def _shares(book: Book, sheet: Sheet, table: Table, row: int) -> int:
 def _fan(book: Book, sheet: Sheet, count: int, row: int) -> None:
     chart = book.chart({"type": "line"})
     last = DATA + count - 1
-    looks = ((1, "#AAAAAA", "dash"), (3, "#332288", "solid"), (5, "#AAAAAA", "dash"), (6, "#882255", "round_dot"))
+    looks = ((1, GUIDE, "dash"), (3, INK, "solid"), (5, GUIDE, "dash"), (6, ACCENT, "round_dot"))
     for column, colour, dash in looks:
         series = {"name": [sheet.name, DATA - 1, column], "categories": [sheet.name, DATA, 0, last, 0]}
         series |= {"values": [sheet.name, DATA, column, last, column]}

@@ -12,12 +12,21 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from reports.workbook_palette import ACCENT, CHECKED, EXPORT, INPUT, LINK, MUTED, PAPER, SOLVER, TABS, WARNED
+from supply.input_text import shown as as_text
+
 __all__ = ["MASTER", "Book", "Column", "Sheet", "cell", "column_letter", "number_format"]
 
 #: Where the Checks sheet says whether every check passed.
 MASTER = "Checks!$B$4"
 FONT = "Calibri"
+#: Rows of title, explanation and master check, and one that is empty.
+_HEADS = 4
 _LONGEST_TEXT = 32767
+#: Letters of running text that a column takes over its width, which is counted in digits.
+_LETTERS = 1.1
+#: Letters of column widths that one page takes in readable print; up to how many it stands upright.
+_ACROSS, _UPRIGHT = 255, 115
 #: Programs that keep truth values as numbers show them in words too.
 _TRUTH = '"TRUE";"TRUE";"FALSE"'
 _OPTIONS = {
@@ -25,28 +34,26 @@ _OPTIONS = {
     "default_date_format": "yyyy-mm-dd",
 }  # fmt: skip
 _FORMATS: dict[str, dict[str, Any]] = {
-    "title": {"bold": True, "font_size": 16, "font_color": "#332288"},
-    "heading": {"bold": True, "font_size": 12, "font_color": "#332288", "bottom": 1},
-    "note": {"italic": True, "font_color": "#555555"},
-    "note_wrap": {"italic": True, "font_color": "#555555", "text_wrap": True, "valign": "top"},
-    "wrap": {"text_wrap": True, "valign": "top"},
-    "bold_wrap": {"text_wrap": True, "valign": "top", "bold": True},
-    "warn": {"text_wrap": True, "valign": "top", "bg_color": "#FAF3F6", "font_color": "#882255"},
-    "unit": {"italic": True, "font_color": "#555555", "font_size": 9, "align": "left"},
-    "unit_right": {"italic": True, "font_color": "#555555", "font_size": 9, "align": "right"},
-    "header": {"bold": True, "bottom": 1, "text_wrap": True, "valign": "top"},
-    "header_right": {"bold": True, "bottom": 1, "align": "right", "text_wrap": True, "valign": "top"},
+    "title": {"valign": "bottom", "bold": True, "font_size": 16, "font_color": ACCENT},
+    "heading": {"valign": "bottom", "bold": True, "font_size": 12, "font_color": ACCENT, "bottom": 1},
+    "note": {"italic": True, "font_color": MUTED},
+    "note_wrap": {"italic": True, "font_color": MUTED, "text_wrap": True},
+    "wrap": {"text_wrap": True},
+    "bold_wrap": {"text_wrap": True, "bold": True},
+    "warn": {"text_wrap": True, "bg_color": WARNED, "font_color": ACCENT},
+    "unit": {"italic": True, "font_color": MUTED, "font_size": 9, "align": "left"},
+    "unit_right": {"italic": True, "font_color": MUTED, "font_size": 9, "align": "right"},
+    "header": {"bold": True, "bottom": 1, "text_wrap": True},
+    "header_right": {"bold": True, "bottom": 1, "align": "right", "text_wrap": True},
     "text": {},
-    "indented": {"indent": 1},
-    "header_indented": {"bold": True, "bottom": 1, "text_wrap": True, "valign": "top", "indent": 1},
     "code": {"font_name": "Consolas", "font_size": 9},
-    "input": {"bg_color": "#FFF2CC"},
-    "solver": {"pattern": 17, "fg_color": "#D9E2EF", "bg_color": "#FFFFFF"},
-    "link": {"font_color": "#1A4F8A"},
-    "export": {"font_color": "#B00020"},
-    "export_total": {"font_color": "#B00020", "bold": True, "top": 1},
-    "counter": {"bg_color": "#F2F2F2"},
-    "check": {"italic": True, "bg_color": "#F2F2F2"},
+    "input": {"bg_color": INPUT},
+    "solver": {"pattern": 17, "fg_color": SOLVER, "bg_color": PAPER},
+    "link": {"font_color": LINK},
+    "export": {"font_color": EXPORT},
+    "export_total": {"font_color": EXPORT, "bold": True, "top": 1},
+    "counter": {"bg_color": CHECKED},
+    "check": {"italic": True, "bg_color": CHECKED},
     "total": {"bold": True, "top": 1},
     "calc": {},
 }
@@ -54,13 +61,17 @@ _FORMATS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: header, unit, width, kind (`text`, `number`, `input`, `solver`), number format."""
+    """A column of a table: header, unit, width, kind (`text`, `number`, `input`, `solver`), number format.
+
+    `wrap` is off in long lists, where every row stays one line.
+    """
 
     title: str
     unit: str = ""
     width: float = 14
     kind: str = "text"
     shown: str = ""
+    wrap: bool = True
 
 
 def column_letter(index: int) -> str:
@@ -123,24 +134,24 @@ class Book:
             self._file.close()
 
     def style(self, name: str, shown: str = "") -> Any:
-        """A named format, with a number format where one is given."""
+        """A named format (`_indented`: set in from the left), with a number format where one is given."""
         key = (name, shown)
         if key not in self._formats:
-            look = {"font_name": FONT, "font_size": 10} | _FORMATS[name] | ({"num_format": shown} if shown else {})
+            look = {"font_name": FONT, "font_size": 10, "valign": "top"} | _FORMATS[name.removesuffix("_indented")]
+            look |= ({"num_format": shown} if shown else {}) | ({"indent": 2} if name.endswith("_indented") else {})
             self._formats[key] = self._file.add_format(look)
         return self._formats[key]
 
     def sheet(self, name: str, title: str, note: str, tab: str) -> Sheet:
-        """A new sheet with its title, a line of explanation and the master check."""
+        """A new sheet with its title, a line of explanation and the master check; `tab`: a name of `TABS`."""
         held = self._file.add_worksheet(name)
         made = Sheet(self, name, held)
         held.hide_gridlines(2)
-        held.set_tab_color(tab)
-        held.set_landscape()
+        held.set_tab_color(TABS[tab])
         held.set_paper(9)
-        held.fit_to_pages(1, 0)
         held.set_footer("&L&8&A&R&8Page &P of &N")
         made.text(0, 0, title, "title")
+        held.set_row(0, 22)
         made.text(1, 0, note, "note")
         if name != "Checks":
             made.waiting.append((2, 0))
@@ -155,12 +166,13 @@ class Book:
         return made
 
     def finish(self, passed: bool) -> None:
-        """Fill in what depends on all checks."""
+        """Fill in what depends on all checks, and lay out the printed pages."""
         words = f"All checks of this workbook pass: {'yes' if passed else 'NO, see Checks'}"
         for sheet in self.sheets.values():
             for row, column in sheet.waiting:
                 made = f'"All checks of this workbook pass: "&IF({MASTER},"yes","NO, see Checks")'
                 sheet.formula(row, column, made, words, "check")
+            sheet.lay_out()
 
     def table_name(self, wanted: str) -> str:
         """A table name that is free in this file."""
@@ -179,9 +191,15 @@ class Sheet:
     name: str
     raw: Any
     waiting: list[tuple[int, int]] = field(default_factory=list)
+    #: Set where the whole sheet is to be printed on one page.
+    one_page: bool = False
+    _widths: dict[int, float] = field(default_factory=dict)
+    _frozen: tuple[int, int] = (0, 0)
+    _breaks: list[int] = field(default_factory=list)
 
     def text(self, row: int, column: int, value: str, style: str = "text") -> None:
-        """Text, never a formula or a link; what a cell cannot hold is cut and says so."""
+        """Text, never a formula or a link; control characters as escapes; what a cell cannot hold is cut off."""
+        value = as_text(value)
         if len(value) > _LONGEST_TEXT:
             value = value[: _LONGEST_TEXT - 20] + " ... (cut off)"
         self.raw.write_string(row, column, value, self.book.style(style))
@@ -210,6 +228,39 @@ class Sheet:
         """Widths of the columns from the first."""
         for index, width in enumerate(widths):
             self.raw.set_column(index, index, width)
+            self._widths[index] = width
+
+    def freeze(self, row: int, column: int) -> None:
+        """Keep the rows above and the columns before in view; printed pages repeat the heads among them."""
+        self.raw.freeze_panes(row, column)
+        self._frozen = (row, column)
+
+    def break_before(self, row: int) -> None:
+        """Begin a new printed page at a row, so that a chart is not cut in two."""
+        self._breaks.append(row)
+
+    def lay_out(self) -> None:
+        """How the sheet is printed: pages across that keep it readable, heads of rows and columns on each of them."""
+        row, column = self._frozen
+        total, kept = sum(self._widths.values()), sum(self._widths.get(k, 0.0) for k in range(column))
+        across = 1 if self.one_page else math.ceil((total - kept) / (_ACROSS - kept))
+        if self.one_page or total <= _UPRIGHT:
+            self.raw.set_portrait()
+        else:
+            self.raw.set_landscape()
+        if row > _HEADS:
+            self.raw.repeat_rows(_HEADS, row - 1)
+        if across > 1:
+            self.raw.repeat_columns(0, column - 1)
+        self.raw.fit_to_pages(across, int(self.one_page))
+        if self._breaks:
+            self.raw.set_h_pagebreaks(self._breaks)
+
+    def height(self, row: int, words: Iterable[tuple[str, float]]) -> None:
+        """Make a row high enough for wrapped texts in columns of these widths: not every program does it itself."""
+        lines = max((math.ceil(len(text) / (_LETTERS * width)) for text, width in words), default=1)
+        if lines > 1:
+            self.raw.set_row(row, min(409, 13.5 * lines + 1.5))
 
     def paragraph(self, row: int, column: int, last: int, value: str, style: str = "wrap", per_line: int = 150) -> None:
         """Wrapped text over merged cells, the row as high as it needs."""
@@ -228,8 +279,8 @@ class Sheet:
         if isinstance(value, bool):
             self.raw.write_boolean(row, column, value, self.book.style(style))
         elif isinstance(value, str):
-            plain = "indented" if column else "text"
-            self.text(row, column, value, style if style != "calc" else plain)
+            plain = "wrap" if held.wrap and len(value) > held.width else "text"
+            self.text(row, column, value, (style if style != "calc" else plain) + "_indented" * bool(column))
         else:
             self.number(row, column, float("nan") if value is None else value, style, held.shown)
 
@@ -246,15 +297,16 @@ class Sheet:
             last += 1
             for index, (value, held) in enumerate(zip(values, columns, strict=True)):
                 self.cell_of(last, index, value, held)
+            wrapped = ((v, held.width) for v, held in zip(values, columns, strict=True) if held.wrap)
+            self.height(last, [(v, width) for v, width in wrapped if isinstance(v, str)])
         looks = [
             "header_right" if c.kind != "text" else "header_indented" if k else "header" for k, c in enumerate(columns)
         ]
         heads = [{"header": c.title, "header_format": self.book.style(k)} for c, k in zip(columns, looks, strict=True)]
-        if any(len(c.title) > c.width for c in columns):
-            self.raw.set_row(row + 1, 29)
+        self.raw.set_row(row + 1, 17)
+        self.height(row + 1, [(c.title, 0.8 * c.width) for c in columns])
         span = (row + 1, 0, max(last, row + 2), len(columns) - 1)
         options = {"name": self.book.table_name(name), "columns": heads, "style": "Table Style Light 1"}
         self.raw.add_table(*span, options)
-        for index, held in enumerate(columns):
-            self.raw.set_column(index, index, held.width)
+        self.widths([held.width for held in columns])
         return row + 1

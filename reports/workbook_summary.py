@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from reports.workbook_palette import GRID, OTHER, PAPER
 from reports.workbook_results import TIME
 from reports.workbook_style import cell
 
@@ -24,7 +25,7 @@ _LINES = (
     ("Planning power of the fleet at the end", "fleet_mw", "MW planning", "last"),
     ("Stranded accelerators at the end", "stranded", "accelerators", "last"),
 )
-_CHART_ROWS = 21
+_CHART_ROWS = 19
 _MOST_PRODUCTS = 14
 
 
@@ -53,9 +54,9 @@ def summary_sheet(book: Book, c: Context, lines: Sequence[tuple[str, str]], warn
         sheet.paragraph(row, 1, TIME + 5, text, per_line=140)
         row += 1
     totals = _total_lines(c)
-    years_row = row + 1
-    charts_row = years_row + len(totals) + 2
-    first = charts_row + _CHART_ROWS + 2
+    charts_row = row + 1
+    years_row = charts_row + _CHART_ROWS + 1
+    first = years_row + len(totals) + 3
     _period_block(sheet, c, first, "Total over products and regions", totals, last)
     _by_year(sheet, c, years_row, first + 1)
     products = _product_lines(c)
@@ -66,7 +67,8 @@ def summary_sheet(book: Book, c: Context, lines: Sequence[tuple[str, str]], warn
     if stages:
         _period_block(sheet, c, stages_row, "Scarcity value of capacities by stage", stages, last)
     _charts(book, sheet, c, charts_row, (products, products_row + 1), (stages, stages_row + 1))
-    sheet.raw.freeze_panes(4, 1)
+    sheet.break_before(first)
+    sheet.freeze(4, 1)
 
 
 def _held(c: Context) -> list[tuple[str, str, str, str]]:
@@ -155,21 +157,28 @@ def _charts(book: Book, sheet: Sheet, c: Context, row: int, products: Block, sta
     quantity = lines[0].quantity
     large = max((max(line.values) for line in lines), default=0.0) >= 1e6
     axis = ("million accelerators a period", "0.0,,") if large else ("accelerators a period", "#,##0")
-    made = _stack(book, sheet, c, first, colours, f"Accelerators {quantity} by product", axis)
+    made = _stack(book, sheet, c, first, colours, f"Accelerators {quantity} by product", axis, 780)
     what = f"Stacked columns: accelerators {quantity} by product and period"
     sheet.raw.insert_chart(row, 0, made, {"description": what})
     lines, first = stages
     if not lines:
         return
     axis = ("billion USD a period", "#,##0.0,,,") if c.has_money else ("price x capacity", "#,##0")
-    colours = [STAGE_COLOURS.get(line.stage, "#777777") for line in lines]
-    made = _stack(book, sheet, c, first, colours, "Scarcity value of capacities by stage", axis)
+    colours = [STAGE_COLOURS.get(line.stage, OTHER) for line in lines]
+    made = _stack(book, sheet, c, first, colours, "Scarcity value of capacities by stage", axis, 540)
     what = "Stacked columns: scarcity value of capacities by stage and period"
     sheet.raw.insert_chart(row, TIME, made, {"description": what})
 
 
 def _stack(
-    book: Book, sheet: Sheet, c: Context, first: int, colours: Sequence[str], title: str, axis: tuple[str, str]
+    book: Book,
+    sheet: Sheet,
+    c: Context,
+    first: int,
+    colours: Sequence[str],
+    title: str,
+    axis: tuple[str, str],
+    width: int,
 ) -> Any:
     end = TIME + len(c.periods) - 1
     chart = book.chart({"type": "column", "subtype": "stacked"})
@@ -179,13 +188,11 @@ def _stack(
             "categories": [sheet.name, first - 1, TIME, first - 1, end],
             "values": [sheet.name, first + offset, TIME, first + offset, end],
         }
-        chart.add_series(
-            {**series, "fill": {"color": colour}, "border": {"color": "#FFFFFF", "width": 0.25}, "gap": 30}
-        )
+        chart.add_series({**series, "fill": {"color": colour}, "border": {"color": PAPER, "width": 0.25}, "gap": 30})
     chart.set_title({"name": title, "name_font": {"size": 12}})
     chart.set_x_axis({"num_font": {"size": 8}})
     chart.set_y_axis(
-        {"name": axis[0], "num_format": axis[1], "major_gridlines": {"visible": True, "line": {"color": "#DDDDDD"}}}
+        {"name": axis[0], "num_format": axis[1], "major_gridlines": {"visible": True, "line": {"color": GRID}}}
     )
-    chart.set_size({"width": 760, "height": 400})
+    chart.set_size({"width": width, "height": 370})
     return chart

@@ -16,6 +16,8 @@ __all__ = ["printed_format", "tables_below", "tables_sheet"]
 
 #: Tables of the report that have sheets of their own.
 _OWN_SHEETS = ("inputs", "sources", "weak_inputs", "backtest", "fan", "draw_shares")
+#: Widths of the first column and of the others.
+_WIDTHS = (34, 17)
 #: Sections of the report with a sheet of their own.
 _OWN_SECTIONS = ("draws", "changes")
 
@@ -23,10 +25,10 @@ _OWN_SECTIONS = ("draws", "changes")
 def tables_sheet(book: Book, sections: Sequence[Section]) -> None:
     """The tables of the report as printed that have no sheet of their own."""
     sheet = book.sheet(
-        "Report tables", "Tables of the report", "As printed in the report; cells keep every digit.", "#6699CC"
+        "Report tables", "Tables of the report", "As printed in the report; cells keep every digit.", "results"
     )
     tables_below(book, sheet, 4, [t for s in sections if s.id not in _OWN_SECTIONS for t in s.tables])
-    sheet.raw.freeze_panes(4, 1)
+    sheet.freeze(4, 1)
 
 
 def tables_below(book: Book, sheet: Sheet, row: int, tables: Sequence[Table]) -> int:
@@ -40,13 +42,14 @@ def tables_below(book: Book, sheet: Sheet, row: int, tables: Sequence[Table]) ->
             sheet.paragraph(row, 0, 9, table.note, "note_wrap")
             row += 1
         row += 1
-    sheet.widths([34, *[17] * (width - 1)])
+    sheet.widths([_WIDTHS[0], *[_WIDTHS[1]] * (width - 1)])
     return row
 
 
 def _one_table(book: Book, sheet: Any, row: int, table: Table) -> int:
     columns = [
-        Column(_head(table, k), "", 17, "number" if held.number else "text") for k, held in enumerate(table.columns)
+        Column(_head(table, k), "", _WIDTHS[k > 0], "number" if held.number else "text")
+        for k, held in enumerate(table.columns)
     ]
     rows = [[_plain(value, columns[k]) for k, value in enumerate(cells)] for cells in table.rows]
     header = sheet.table(row, columns, rows, f"report_{table.short or 'table'}")

@@ -19,7 +19,7 @@ def tokens_sheet(book: Book, c: Context, costs: CostSheet) -> list[Tie]:
     note = (
         "Seconds come from the per-token engine; the price of an hour from the Costs sheet, so that both move together."
     )
-    sheet = book.sheet("Tokens", f"Cost of a million tokens, {c.now}", note, "#117733")
+    sheet = book.sheet("Tokens", f"Cost of a million tokens, {c.now}", note, "workings")
     requests = _requests(c)
     rows = [
         r
@@ -43,9 +43,10 @@ def tokens_sheet(book: Book, c: Context, costs: CostSheet) -> list[Tie]:
     lines = _token_lines()
     for k, head in enumerate(("Line", "Unit", "How", *heads)):
         sheet.text(4, k, head, "header" if k < FIRST else "header_right")
+    sheet.height(4, [(head, 10) for head in heads])
     grid = write_grid(sheet, 5, lines, columns, links)
-    sheet.widths([40, 24, 26, *[15] * len(heads)])
-    sheet.raw.freeze_panes(5, FIRST)
+    sheet.widths([36, 18, 20, *[12] * len(heads)])
+    sheet.freeze(5, FIRST)
     ties = []
     for index, head in enumerate(heads):
         held = grid.values[index]
