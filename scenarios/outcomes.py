@@ -6,11 +6,20 @@ is taken as the sum of the quarterly ends (quarters of one product move together
 
 from __future__ import annotations
 
+from collections.abc import Container, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
 import pandas as pd
 
 from supply.facts import Catalog, catalog
 
-__all__ = ["cowos_balance", "shipments_by_year", "shipments_compared"]
+if TYPE_CHECKING:
+    from scenarios.nodes import Array
+    from supply.network import Network
+
+__all__ = ["TheirUnits", "cowos_balance", "finished_by_year", "shipments_by_year", "shipments_compared", "their_units"]
 
 #: outcome group -> prefix of the shipment series
 GROUPS = {
@@ -44,14 +53,67 @@ def shipments_compared(finished: pd.DataFrame, designers: dict[str, str]) -> pd.
     `finished`: columns sku, period, value (units a period). `designers`: sku -> designer.
     Returns columns group, year, ours, theirs, low, high, ratio (ours / theirs).
     """
-    ours = finished.assign(group=finished["sku"].map(designers), year=finished["period"].str[:4])
-    per_year = ours.groupby("year")["period"].nunique()
-    whole = set(per_year[per_year == per_year.max()].index)
-    yearly: pd.DataFrame = ours[ours["year"].isin(whole)].groupby(["group", "year"])[["value"]].sum().reset_index()
+    per_year = finished.groupby(finished["period"].str[:4])["period"].nunique()
+    yearly = finished_by_year(finished, designers).rename("ours").reset_index()
+    yearly = yearly[yearly["year"].isin(per_year[per_year == per_year.max()].index)]
     theirs = shipments_by_year()
-    both = yearly.merge(theirs[theirs["quarters"] == 4], on=["group", "year"]).rename(columns={"value": "ours"})
+    both = yearly.merge(theirs[theirs["quarters"] == 4], on=["group", "year"])
     both["ratio"] = both["ours"] / both["theirs"]
     return both[["group", "year", "ours", "theirs", "low", "high", "ratio"]]
+
+
+def finished_by_year(finished: pd.DataFrame, designers: Mapping[str, str]) -> pd.Series[float]:
+    """Finished units by group (designer) and year; `finished`: columns sku, period, value."""
+    keys = [finished["sku"].map(designers).rename("group"), finished["period"].str[:4].rename("year")]
+    return finished["value"].groupby(keys).sum()
+
+
+@dataclass(frozen=True)
+class TheirUnits:
+    """Epoch AI's units in the products of a network: by product and period, and value, low and high by group and year.
+
+    What is not in `totals` is of products that the network does not make.
+    """
+
+    units: dict[str, Array]
+    totals: dict[tuple[str, str], tuple[float, float, float]]
+
+
+def their_units(network: Network, length: int, cat: Catalog | None = None) -> TheirUnits:
+    """Epoch AI's units in the products that a network makes, over the first `length` periods of its horizon.
+
+    A series goes to the product of its name, else to the first product of its reporting group
+    (`scenarios.backtest_outcomes.GROUPS`); a quarter is split evenly over its months.
+    """
+    cat = cat or catalog()
+    made = {m for process in network.processes.values() for m in process.output}
+    places: dict[str, list[int]] = {}
+    for t, label in enumerate(network.horizon.labels()[:length]):
+        year, _, part = label.partition("-")
+        quarter = part if part.startswith("Q") else f"Q{(int(part) + 2) // 3}"
+        places.setdefault(f"{year}-{quarter}", []).append(t)
+    units: dict[str, Array] = {}
+    totals: dict[tuple[str, str], tuple[float, float, float]] = {}
+    for group, prefix in GROUPS.items():
+        for name in (n for n in cat.series_ids if n.startswith(prefix)):
+            sku = _product(network, name.removeprefix("shipments_"), name.removeprefix(prefix), made)
+            for p in cat.series(name).points if sku else ():
+                if (inside := places.get(p.period)) is None:
+                    continue
+                units.setdefault(sku, np.zeros(length))[inside] += p.value / len(inside)
+                key = (group, p.period[:4])
+                held = totals.get(key, (0.0, 0.0, 0.0))
+                totals[key] = (held[0] + p.value, held[1] + p.low, held[2] + p.high)
+    return TheirUnits(units, totals)
+
+
+def _product(network: Network, series: str, own: str, made: Container[str]) -> str:
+    """The product of a network that an outcome series counts; empty where it makes none."""
+    from scenarios.backtest_outcomes import GROUPS as REPORTED
+
+    members = [s for g in REPORTED if g.level == "part" and series in g.series for s in g.skus]
+    fleet = network.fleet
+    return next((s for s in (own, *members) if s in fleet and fleet[s].material in made), "")
 
 
 def cowos_balance(years: tuple[str, ...] = ("2024", "2025"), cat: Catalog | None = None) -> pd.DataFrame:

@@ -4,7 +4,8 @@ reports.
 `names` (titles), `binding` (every limit with a price, contracts included), `cost_inputs` (what an owner's hour rests
 on), `graph_nodes`, `graph_edges` and, for a library scenario, `scenario_text` come with every run; the rest with
 `study=True`: `headline` (what could overturn it), `shipments` and
-`cowos_balance` (outcomes beside the run), `waterfall` (owner cost of reference products), `front` (token cost against
+`cowos_balance` (outcomes beside the run), `shipments_gap`, `shipments_parts` and `shipments_limits` (what closes the
+gap to them), `waterfall` (owner cost of reference products), `front` (token cost against
 speed) and `accuracy` (of the per-token engine), and the tables of `report_tables_making`, `report_tables_market` and
 `report_tables_training`.
 """
@@ -63,6 +64,7 @@ def studies(
     """The tables that take time."""
     from scenarios.headline import headline_study, headline_year, watched
     from scenarios.outcomes import cowos_balance, shipments_compared
+    from scenarios.outside_gap import explain_gap
 
     year = headline_year(resolved, today)
     now = nearest_period([p["period"] for p in answer["periods"]], today)
@@ -74,6 +76,8 @@ def studies(
     if designers:
         tables["shipments"] = shipments_compared(solution.finished.rename(columns={"finished": "value"}), designers)
         tables["cowos_balance"] = cowos_balance()
+        say("what would close the gap to outside estimates of units")
+        tables |= explain_gap(solution, tables["shipments"])
     if model.rows:
         say("token cost against speed")
         tables["waterfall"] = waterfall(model, rents, solution, year, now)

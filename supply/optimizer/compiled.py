@@ -129,13 +129,16 @@ class Compiled:
         """Current numbers."""
         return self.context.table.values.numbers
 
-    def solve(self, *, tidy: bool = False, warm: bool = True, chain: bool = False, quick: bool = False) -> Solution:
+    def solve(
+        self, *, tidy: bool = False, warm: bool = True, chain: bool = False, quick: bool = False, far: bool = False
+    ) -> Solution:
         """Optimum of the current numbers.
 
         `tidy` solves once more on the optimal face with a fixed secondary cost, so that the plan does not jitter
         between equally good ones; prices and evidence are those of the first solve. `chain` starts from the last basis
         instead of the nominal one (a sequence of similar solves); `warm=False` from nothing. `quick` is for draws: the
-        evidence is computed when it is asked for, and the solution cannot be perturbed.
+        evidence is computed when it is asked for, and the solution cannot be perturbed. `far`: costs moved much, so
+        that primal simplex is the shorter way (with `chain` and costs alone, the last plan is still feasible).
         Raises `InfeasibleError` or `UnboundedError` with an explanation in words.
         """
         engine, mip_gap = self.engine, None
@@ -145,7 +148,7 @@ class Compiled:
             mip_gap, status = engine.run_integer()
             self._judge(status)
         try:
-            self._judge(engine.run(warm))
+            self._judge(engine.run(warm, far))
             x, y, _ = engine.point()
             if engine.first_basis is None:
                 engine.keep_basis()
