@@ -118,7 +118,7 @@ class Book:
 
         self.path = path
         self._file = xlsxwriter.Workbook(str(path), _OPTIONS)
-        self._file.set_properties(properties)
+        self._file.set_properties({k: as_text(v) if isinstance(v, str) else v for k, v in properties.items()})
         self._file.set_calc_mode("auto")
         self._formats: dict[tuple[str, str], Any] = {}
         self._tables: set[str] = set()
@@ -302,7 +302,10 @@ class Sheet:
         looks = [
             "header_right" if c.kind != "text" else "header_indented" if k else "header" for k, c in enumerate(columns)
         ]
-        heads = [{"header": c.title, "header_format": self.book.style(k)} for c, k in zip(columns, looks, strict=True)]
+        heads = [
+            {"header": as_text(c.title), "header_format": self.book.style(k)}
+            for c, k in zip(columns, looks, strict=True)
+        ]
         self.raw.set_row(row + 1, 17)
         self.height(row + 1, [(c.title, 0.8 * c.width) for c in columns])
         span = (row + 1, 0, max(last, row + 2), len(columns) - 1)

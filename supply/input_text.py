@@ -11,8 +11,9 @@ from typing import Any, NoReturn
 
 __all__ = ["MOST_DEPTH", "InputTextError", "control_character", "parse_json", "parse_yaml", "shown"]
 
-#: What moves a cursor, hides or turns text round: C0 and C1 but tab and line feed, line separators, bidi overrides.
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+#: What moves a cursor, hides or turns text round, or is no character: C0 and C1 but tab and line feed, line separators,
+#: bidi overrides, surrogates.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 
 #: Lists and mappings in each other; a model config has five.
 MOST_DEPTH = 60
