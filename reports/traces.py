@@ -17,7 +17,7 @@ __all__ = ["FORMULAS", "of_line", "of_section", "of_table"]
 FORMULAS = (
     "finished", "energised", "price", "lasting", "rent", "utilisation", "use_price", "power", "flow", "owner",
     "tokens", "task", "market", "open_models", "api_task", "engine", "training", "largest", "package", "yields",
-    "carbon", "study", "draws", "others", "backtest", "accuracy", "checks", "compare", "stored", "inputs",
+    "carbon", "study", "draws", "others", "gap", "backtest", "accuracy", "checks", "compare", "stored", "inputs",
 )  # fmt: skip
 
 _TABLES = {
@@ -28,10 +28,11 @@ _TABLES = {
     "unit_cost_totals": "package", "unit_cost_parts": "package", "die_yields": "yields", "carbon": "carbon",
     "training_runs": "training owner", "training_layouts": "training", "training_checks": "training",
     "largest_runs": "largest", "fan": "draws", "draw_shares": "draws", "weak_inputs": "study",
-    "epoch": "finished others",
+    "epoch": "finished others", "epoch_gap": "finished gap", "epoch_limits": "gap",
     "cowos_balance": "others", "backtest": "backtest", "accuracy": "accuracy",
     "compare": "finished energised owner rent", "defining": "inputs",
-    "changes": "compare", "change_causes": "compare", "changed_inputs": "compare inputs", "inputs": "inputs", "sources": "inputs",
+    "changes": "compare", "change_causes": "compare", "changed_inputs": "compare inputs", "inputs": "inputs",
+    "sources": "inputs",
     "map": "stored", "resilience": "stored", "sensitivity": "stored", "discovery": "stored draws", "library": "stored",
 }  # fmt: skip
 _SECTIONS = {

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 __all__ = ["FARTHEST_WORTH", "GAP_COLUMNS", "LIMIT_COLUMNS", "PART_COLUMNS", "explain_gap"]
 
 GAP_COLUMNS = (
-    "group", "year", "ours", "theirs", "low", "high", "outside", "reached", "rest", "worth_factor", "worth_units"
+    "group", "year", "ours", "theirs", "low", "high", "outside", "made_low", "made_high", "reached", "rest",
+    "worth_factor", "worth_units",
 )  # fmt: skip
 PART_COLUMNS = ("group", "year", "cause", "units")
 LIMIT_COLUMNS = ("cause", "path", "title", "year", "unit", "ours", "needed")
@@ -44,7 +45,8 @@ Row = tuple[str, str]
 def explain_gap(solution: Solution, compared: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Tables `shipments_gap`, `shipments_parts` and `shipments_limits` for a table of `shipments_compared`.
 
-    `outside`: their units of products that the run does not make. `reached`: finished units with all limits raised.
+    `outside`: their units of products that the run does not make; `made_low`, `made_high`: the interval of the others.
+    `reached`: finished units with all limits raised.
     `rest`: theirs less outside and reached. `worth_factor`: the multiple of the worth of an hour at which the plan,
     with the limits raised, makes their units (missing where none was sought or none is within reach); `worth_units`:
     finished units at the farthest multiple tried. Empty where the plan cannot be solved again cheaply (rolling or
@@ -127,9 +129,8 @@ def _tables(
         value, low, high = theirs.totals.get(row, (0.0, 0.0, 0.0))
         missed = 0 if r["low"] <= r["ours"] <= r["high"] else int(reached[k] < low) - int(reached[k] > high)
         factor, units = _worth(what_if.worth(k), value, missed) if missed else (math.nan, math.nan)
-        outside = r["theirs"] - value
-        rest = value - reached[k]
-        gaps.append((*row, r["ours"], r["theirs"], r["low"], r["high"], outside, reached[k], rest, factor, units))
+        told = (r["ours"], r["theirs"], r["low"], r["high"])
+        gaps.append((*row, *told, r["theirs"] - value, low, high, reached[k], value - reached[k], factor, units))
         split += [(*row, cause, float(parts[i, k])) for i, cause in enumerate(causes)]
     limits = [(x.cause, x.path, x.title, x.year, x.unit, x.ours, x.needed) for x in raised]
     return {

@@ -13,6 +13,7 @@ from reports.context import Context
 from reports.figures import econ
 from reports.figures.cases import scoreboard
 from reports.sections.limits import scope
+from reports.sections.outside import gap_sentences, gap_tables
 from reports.spans import Number, Words, join
 from reports.tables import records
 from reports.wording import brief, count, in_sentence, listing, percent, plain, stage_title
@@ -160,7 +161,8 @@ def others_section(c: Context) -> Section | None:
     table = table.assign(label=table["group"].map(_GROUPS).fillna(table["group"]), ours=table["ours"].clip(lower=0.0))
     table = table.sort_values(["year", "theirs"], ascending=[True, False])
     s.figures.append(econ.others_compared(table, say("others.subtitle", scope=scope(c))))
-    s.paragraphs += [_misses(table)]
+    explained = gap_sentences(c, _GROUPS)
+    s.paragraphs += [_misses(table, opening=not explained), *explained]
     rows = [
         [
             r.label,
@@ -173,7 +175,7 @@ def others_section(c: Context) -> Section | None:
         ]
         for r in records(table)
     ]
-    s.tables.append(Table.named("epoch", rows))
+    s.tables += [Table.named("epoch", rows), *gap_tables(c, _GROUPS)]
     balance = c.table("cowos_balance")
     if balance is not None:
         s.tables.append(_balance(balance))
@@ -188,7 +190,7 @@ def _span(low: float, high: float) -> str:
     return say("others.span", low=Number(f"{low / 1e3:,.0f}", low / 1e3), high=Number(f"{high / 1e3:,.0f}", high / 1e3))
 
 
-def _misses(table: pd.DataFrame) -> str:
+def _misses(table: pd.DataFrame, opening: bool) -> str:
     missed = {"low": table[table["ours"] < table["low"]], "high": table[table["ours"] > table["high"]]}
     inside = len(table) - sum(len(t) for t in missed.values())
     parts = [say("others.inside", inside=inside, all=len(table))]
@@ -199,7 +201,7 @@ def _misses(table: pd.DataFrame) -> str:
                 for r in records(found)
             ]
             parts.append(say(f"others.missed_{side}", shares=join("; ", shares)))
-    return join(" ", [*parts, say("others.opening")])
+    return join(" ", [*parts, *([say("others.opening")] if opening else [])])
 
 
 def _balance(balance: pd.DataFrame) -> Table:
