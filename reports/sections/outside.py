@@ -48,7 +48,7 @@ def _gap(r: Any, label: str, parts: pd.DataFrame) -> str:
     if gap:
         share = percent((r.reached - r.ours) / gap)
         reached = say("gap.reached", reached=count(r.reached), share=share, parts=why)
-    return say("gap.row", **fields, span=band(r.low, r.high, 3), outside=outside, reached=reached, after=_after(r))
+    return say("gap.row", **fields, span=band(r.low, r.high), outside=outside, reached=reached, after=_after(r))
 
 
 def _part(p: Any) -> str:
