@@ -1,16 +1,20 @@
-"""Copy raw fact rows (id, subject, quantity, value, low, high, unit, as_of, kind, source, url, note) into `data/facts`.
+"""Add raw fact rows (id, subject, quantity, value, low, high, unit, as_of, kind, source, url, note) to `data/facts`.
 
-    python -m supply.facts.ingest RAW.csv data/facts/NAME.csv
+    python -m supply.facts.ingest RAW.csv data/facts/NAME.csv [--replace]
 
 fills the three dates by the rule of `supply.facts.dating`, the scope and the origin by the rules below, and marks
-text values as attributes. Nothing is dropped; rows with a guessed date keep a `?` in `date_rule`.
+text values as attributes. Nothing is dropped: rows that NAME.csv holds stay, and rows with a guessed date keep a `?` in
+`date_rule`.
 """
 
 from __future__ import annotations
 
+import argparse
 import csv
+import io
 import re
 import sys
+from collections.abc import Iterator, Sequence
 from datetime import date
 from pathlib import Path
 
@@ -19,6 +23,7 @@ from supply.facts.dating import date_fact
 from supply.facts.record import FactError
 from supply.facts.units import ATTRIBUTE_UNITS, expression
 from supply.files import whole_text
+from supply.input_files import InputFileError, read_utf8
 from supply.input_table import InputTableError, numbered_rows
 
 __all__ = ["ingest"]
@@ -60,12 +65,14 @@ def scope_of(subject: str, quantity: str, unit: str) -> str:
     return "subject"
 
 
-def ingest(raw: Path, target: Path, copied_on: date | None = None) -> int:
-    """Copy one raw file on a day (default: today); returns the number of rows written.
+def ingest(raw: Path, target: Path, copied_on: date | None = None, *, replace: bool = False) -> int:
+    """Add one raw file to a facts file, new or not, on a day (default: today); returns the number of rows added.
+
+    `replace` lets a row take the place of the one of the same id in `target`.
 
     Raises:
-        FactError: with every row that the catalogue would refuse, or whose date the rule cannot read, each with its
-            line; nothing is written then.
+        FactError: with every row that the catalogue would refuse, whose date the rule cannot read, or whose id stands
+            in `target` or in another facts file of its folder, each with its line; nothing is written then.
     """
     day = copied_on or date.today()
     try:
@@ -79,13 +86,50 @@ def ingest(raw: Path, target: Path, copied_on: date | None = None) -> int:
     problems: list[str] = []
     rows = [(line, made) for line, row in found if (made := _dated(row, f"{raw.name}:{line}", day, problems))]
     check_rows(rows, raw.name, {}, problems)
+    held = _rows_of(target)
+    problems += _taken(rows, held, raw, target, replace)
     if problems:
         raise FactError("\n".join([f"{len(problems)} problem(s) in {raw.name}, nothing was written:", *problems]))
+    merged = {row["id"]: row for row in (*held, *(row for _, row in rows))}
     with whole_text(target) as handle:
         writer = csv.DictWriter(handle, COLUMNS, lineterminator="\n")
         writer.writeheader()
-        writer.writerows(row for _, row in rows)
+        writer.writerows(merged.values())
     return len(rows)
+
+
+def _rows_of(target: Path) -> list[dict[str, str]]:
+    """Rows of a facts file as they stand; none of a file that is empty or not there."""
+    if not target.is_file():
+        return []
+    reader = csv.DictReader(io.StringIO(read_utf8(target, "facts table"), newline=""), restval="")
+    if reader.fieldnames and tuple(reader.fieldnames) != COLUMNS:
+        raise FactError(
+            f"{target}:1: no facts file, so nothing is added to it; give a new name, e.g. data/facts/my.csv"
+        )
+    rows = list(reader)
+    if len({row["id"] for row in rows}) < len(rows) or any(None in row for row in rows):
+        raise FactError(f"{target}: an id stands in it twice, or a row has more cells than columns: correct it first")
+    return rows
+
+
+def _taken(
+    rows: list[tuple[int, dict[str, str]]], held: list[dict[str, str]], raw: Path, target: Path, replace: bool
+) -> Iterator[str]:
+    """A problem for each new row whose id is in use; `replace` frees those of the target only."""
+    places = {} if replace else {row["id"]: (target.name, "; --replace puts this row in its place") for row in held}
+    for other in sorted(target.parent.glob("*.csv")):
+        if any(same.exists() and other.samefile(same) for same in (raw, target)):
+            continue
+        try:
+            ids = [row["id"] for row in _rows_of(other)]
+        except (FactError, InputFileError, OSError, csv.Error):  # a series file, or one that the catalogue refuses
+            continue
+        places |= dict.fromkeys(ids, (other.name, "; ids are unique over all fact files"))
+    for line, row in rows:
+        if row["id"] in places:
+            name, more = places[row["id"]]
+            yield f"{raw.name}:{line}: {row['id']:.80}: {name} holds this id already: give the row another{more}"
 
 
 def _dated(row: dict[str, str], where: str, copied_on: date, problems: list[str]) -> dict[str, str]:
@@ -108,5 +152,25 @@ def _dated(row: dict[str, str], where: str, copied_on: date, problems: list[str]
     }
 
 
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; returns the exit code: 0 done, 2 wrong arguments, 3 refused."""
+    parser = argparse.ArgumentParser(
+        prog="python -m supply.facts.ingest",
+        description="Add raw fact rows to a facts file. Rows that it holds stay; dates are filled by rule.",
+        epilog=f"Columns of RAW: {', '.join(RAW_COLUMNS)}.",
+    )
+    parser.add_argument("raw", metavar="RAW", type=Path, help="CSV with the new rows")
+    parser.add_argument("target", metavar="OUT", type=Path, help="facts file, e.g. data/facts/mychip.csv; may be new")
+    parser.add_argument("--replace", action="store_true", help="a row takes the place of the one of its id in OUT")
+    given = parser.parse_args(arguments)
+    try:
+        count = ingest(given.raw, given.target, replace=given.replace)
+    except (ValueError, OSError) as exc:
+        print(f"error: {exc}", file=sys.stderr)
+        return 3
+    print(f"{count} rows {'added or replaced in' if given.replace else 'added to'} {given.target}")
+    return 0
+
+
 if __name__ == "__main__":
-    print(f"{ingest(Path(sys.argv[1]), Path(sys.argv[2]))} rows written to {sys.argv[2]}")
+    sys.exit(main())
