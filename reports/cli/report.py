@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +13,7 @@ from reports.cli.terminal import say, whole
 
 if TYPE_CHECKING:
     from reports.choices import Choices
+    from reports.market_report import Report
     from scenarios.runs import Run
 
 __all__ = ["FORMATS", "parse_formats", "report_verb"]
@@ -73,18 +76,33 @@ def _write(
     choices: Choices | None = None,
     studies: Sequence[Path] = (),
 ) -> list[Path]:
-    """One report object feeds the page, the PDF and the workbook of the first run."""
+    """One report object feeds the page, the PDF and the workbook of the first run.
+
+    Typst works outside Python, so the page and the workbooks are written beside it.
+    """
+    from reports.catalogue import english, using
     from reports.market_report import make_report, write_report
+    from reports.pdf import write_pdf
 
-    files = []
     report = make_report(runs, before, sample, choices, studies) if {"html", "pdf", "xlsx"} & set(formats) else None
-    if "html" in formats:
-        files.append(write_report(runs, out, previous=before, progress=say, report=report))
-    if "pdf" in formats:
-        from reports.pdf import write_pdf
+    files = []
+    with using(choices.catalogue if choices is not None else english()), ThreadPoolExecutor(1) as other:
+        pdf = None
+        if "pdf" in formats:
+            say("setting the PDF")
+            here = copy_context().run
+            pdf = other.submit(here, write_pdf, runs, out / f"{runs[0].id}.pdf", before, report)
+        if "html" in formats:
+            files.append(write_report(runs, out, previous=before, progress=say, report=report))
+        if pdf is not None:
+            files.append(pdf.result())
+        files += _books(runs, out, formats, report)
+    return files
 
-        say("setting the PDF")
-        files.append(write_pdf(runs, out / f"{runs[0].id}.pdf", before, report))
+
+def _books(runs: Sequence[Run], out: Path, formats: Sequence[str], report: Report | None) -> list[Path]:
+    """A workbook and a folder of exchange files for each run."""
+    files = []
     for number, run in enumerate(runs):
         if "xlsx" in formats:
             from reports.workbook import write_workbook

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from reports.catalogue import say
 from reports.figures.style import (
     INK,
     STAGE_COLOURS,
@@ -18,8 +19,9 @@ from reports.figures.style import (
     svg_text,
     wrapped,
 )
+from reports.spans import number
 from reports.tables import records
-from reports.wording import count, plain
+from reports.wording import count, listing, plain
 
 __all__ = ["headline_curve", "row_of", "scenario_panels", "scoreboard"]
 
@@ -76,15 +78,16 @@ def headline_curve(
         axes.grid(axis="y", color="#e6e6e6", linewidth=0.6)
         svg = svg_text(figure)
     headline = _curve_headline(t, target, crossings, names[1])
-    diamond = "" if base is None else "diamond: base; "
-    ticks = "; ticks at the foot: sourced values of the input" if len(evidence) else ""
-    marks = f"; dashed: {count(float(target), 3)}, crosses: where it is reached" if target is not None else ""
+    said = {
+        "diamond": "" if base is None else say("figures.headline_curve.diamond"),
+        "ticks": say("figures.headline_curve.ticks") if len(evidence) else "",
+        "marks": "" if target is None else say("figures.headline_curve.marks", target=count(float(target), 3)),
+    }
     return FigureCard(
         "headline_curve",
         headline,
-        f"{names[1]} against {names[0]}; dots: solved points; {diamond}grounds: which limit has the most scarcity "
-        f"value{marks}{ticks}; {subtitle}",
-        f"Curve of one output against one input. {headline}.",
+        say("figures.headline_curve.subtitle", output=names[1], input=names[0], **said, scope=subtitle),
+        say("figures.headline_curve.alt", headline=headline),
         svg,
         t,
     )
@@ -133,12 +136,12 @@ def _regions(axes: Any, t: pd.DataFrame, titles: Mapping[str, str]) -> None:
 
 def _curve_headline(t: pd.DataFrame, target: float | None, crossings: Sequence[float], what: str) -> str:
     if target is not None and crossings:
-        places = " and ".join(plain(x) for x in crossings[:2])
-        return f"{count(target, 2)} is reached at {places}"
+        places = listing([plain(x) for x in crossings[:2]])
+        return say("figures.headline_curve.reached", target=count(target, 2), places=places)
     if target is not None:
-        return f"{count(target, 2)} is never reached here"
+        return say("figures.headline_curve.never", target=count(target, 2))
     low, high = t["output"].iloc[0], t["output"].iloc[-1]
-    return f"From {count(low, 2)} to {count(high, 2)} over this range"
+    return say("figures.headline_curve.span", low=count(low, 2), high=count(high, 2))
 
 
 def scenario_panels(table: pd.DataFrame, periods: Sequence[str], base: str, unit: str, subtitle: str) -> FigureCard:
@@ -174,9 +177,8 @@ def scenario_panels(table: pd.DataFrame, periods: Sequence[str], base: str, unit
     return FigureCard(
         "scenarios",
         headline,
-        f"{unit.capitalize()} of each case (solid) and of {titles[base]} (dotted), one scale; shaded: the difference "
-        f"(hatched where the case is lower), its sum printed. Cases are conditional, no range of chance; {subtitle}",
-        f"Panels, one a scenario, of {unit} by period beside the base. {headline}.",
+        say("figures.scenarios.subtitle", unit=unit.capitalize(), base=titles[base], scope=subtitle),
+        say("figures.scenarios.alt", unit=unit, headline=headline),
         svg,
         table,
     )
@@ -201,11 +203,13 @@ def _case_headline(wide: pd.DataFrame, base: str, cases: Sequence[str], titles: 
     """The case that ends furthest from the base, by its sum over the horizon."""
     sums = wide.sum()
     if not cases or sums[base] <= 0:
-        return "Nothing to compare"
+        return say("figures.scenarios.nothing")
     worst = max(cases, key=lambda s: abs(float(sums[s] - sums[base])))
     change = 100 * float(sums[worst] / sums[base] - 1)
-    name = str(titles[worst]) if len(str(titles[worst]).split()) <= 4 else "Furthest case"
-    return f"{name}: {change:+.1f} % against base" if abs(change) >= 0.05 else "No case differs from base"
+    if abs(change) < 0.05:
+        return say("figures.scenarios.same")
+    name = str(titles[worst]) if len(str(titles[worst]).split()) <= 4 else say("figures.scenarios.furthest")
+    return say("figures.scenarios.change", title=name, change=number(change, "+.1f"))
 
 
 def scoreboard(scores: pd.DataFrame, subtitle: str) -> FigureCard:
@@ -239,15 +243,13 @@ def scoreboard(scores: pd.DataFrame, subtitle: str) -> FigureCard:
     hits = int(scores["inside"].sum())
     rivals = scores.dropna(subset=["score", "score_last"])
     ratio = float(rivals["score"].mean() / rivals["score_last"].mean()) if len(rivals) else float("nan")
-    against = f"; score {plain(ratio, 2)} times naive" if np.isfinite(ratio) else ""
-    headline = f"{hits} of {len(scores)} inside the band{against}"
+    against = say("figures.scoreboard.against", ratio=plain(ratio, 2)) if np.isfinite(ratio) else ""
+    headline = say("figures.scoreboard.headline", hits=hits, all=len(scores), against=against)
     return FigureCard(
         "scoreboard",
         headline,
-        "Finished accelerators by designer and year, world: diamond and thin line: forecast, 90 % of its draws; tick "
-        "and bar: outcome with its 90 % interval (Epoch AI); cross: last value held. Score: interval score, lower is "
-        f"better, its ratio below 1 beats the naive rival; {subtitle}",
-        f"Rows of forecasts with bands, outcomes and hit or miss. {headline}.",
+        say("figures.scoreboard.subtitle", scope=subtitle),
+        say("figures.scoreboard.alt", headline=headline),
         svg,
         scores,
     )

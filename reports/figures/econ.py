@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from reports.catalogue import say
 from reports.figures.style import (
     INK,
     STAGE_COLOURS,
@@ -17,6 +18,7 @@ from reports.figures.style import (
     svg_text,
     wrapped,
 )
+from reports.spans import number
 from reports.tables import records
 from reports.wording import brief, plain
 
@@ -54,14 +56,14 @@ def cost_waterfall(parts: pd.DataFrame, total_name: str, subtitle: str) -> Figur
         axes.grid(axis="x", color="#e6e6e6", linewidth=0.6)
         axes.set_xlabel("USD per sold GPU-hour")
         svg = svg_text(figure)
-    headline = (
-        f"{few_words(str(largest['part']), 3)}: {100 * largest['value'] / total:.0f} % of USD {plain(total)} per hour"
-    )
+    share = number(100 * largest["value"] / total, ".0f")
+    part = few_words(str(largest["part"]), 3)
+    headline = say("figures.cost_waterfall.headline", part=part, share=share, total=plain(total))
     return FigureCard(
         "cost_waterfall",
         headline,
-        f"Owner cost and scarcity, USD per sold GPU-hour; bars add up to the total; {subtitle}",
-        f"Waterfall of cost parts. {headline}.",
+        say("figures.cost_waterfall.subtitle", scope=subtitle),
+        say("figures.cost_waterfall.alt", headline=headline),
         svg,
         parts,
     )
@@ -111,14 +113,13 @@ def cost_front(points: pd.DataFrame, subtitle: str, titles: dict[str, str] | Non
     first = points[points["model"] == models[0]] if models else points
     fastest = first.sort_values("tokens_per_s_per_user")["usd_per_mtoken"].iloc[-1]
     ratio = fastest / first["usd_per_mtoken"].min()
-    headline = (
-        f"{few_words(names.get(models[0], models[0]), 1)}: the fastest point costs {ratio:.0f} times the cheapest"
-    )
+    model = few_words(names.get(models[0], models[0]), 1)
+    headline = say("figures.cost_front.headline", model=model, ratio=number(ratio, ".0f"))
     return FigureCard(
         "cost_front",
         headline,
-        f"Predicted points (hollow) with the 90 % band of the engine; output tokens' share of the spending; {subtitle}",
-        f"Curves of cost per million output tokens against speed, one panel a model. {headline}.",
+        say("figures.cost_front.subtitle", scope=subtitle),
+        say("figures.cost_front.alt", headline=headline),
         svg,
         points,
     )
@@ -152,9 +153,8 @@ def headline_tornado(table: pd.DataFrame, base: float, unit: str, subtitle: str,
     return FigureCard(
         "tornado",
         headline,
-        "Each weak input moved alone; its values at the bar ends; plain: low end of the input, hatched: high end; "
-        f"{subtitle}",
-        f"Ranked bars. {headline}.",
+        say("figures.tornado.subtitle", scope=subtitle),
+        say("figures.tornado.alt", headline=headline),
         svg,
         t.drop(columns="swing"),
     )
@@ -163,11 +163,11 @@ def headline_tornado(table: pd.DataFrame, base: float, unit: str, subtitle: str,
 def _tornado_headline(t: pd.DataFrame, base: float) -> str:
     """The first bar in words; a long name is cut so that the whole has ten words."""
     if not len(t):
-        return "No input has a stated range"
+        return say("figures.tornado.no_range")
     first = t.iloc[0]
     low, high = sorted((first["at_low"], first["at_high"]))
     name = few_words(str(first["title"]).partition(":")[0], 6)
-    return f"{name}: {plain(low, 2)} to {plain(high, 2)} million"
+    return say("figures.tornado.headline", title=name, low=plain(low, 2), high=plain(high, 2))
 
 
 def _tornado_row(axes: Any, row: int, r: Any, base: float) -> None:
@@ -203,12 +203,12 @@ def others_compared(table: pd.DataFrame, subtitle: str) -> FigureCard:
         axes.set_xlabel("million accelerators finished a year")
         svg = svg_text(figure)
     inside = int(((t["ours"] >= t["low"]) & (t["ours"] <= t["high"])).sum())
-    headline = f"{inside} of {len(t)} yearly totals lie inside the outside interval"
+    headline = say("figures.others.headline", inside=inside, all=len(t))
     return FigureCard(
         "others",
         headline,
-        f"Diamond: this run; tick and bar: Epoch AI's estimate and 90 % interval, never an input; {subtitle}",
-        f"Dots and intervals by designer and year. {headline}.",
+        say("figures.others.subtitle", scope=subtitle),
+        say("figures.others.alt", headline=headline),
         svg,
         t,
     )

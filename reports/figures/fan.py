@@ -7,11 +7,11 @@ from typing import Any
 
 import pandas as pd
 
+from reports.catalogue import say
 from reports.figures.style import (
     INK,
     STAGE_COLOURS,
     STAGE_ORDER,
-    STAGE_TITLES,
     FigureCard,
     drawing,
     grid_axes,
@@ -20,7 +20,7 @@ from reports.figures.style import (
     scale_of,
     svg_text,
 )
-from reports.wording import band, count, percent
+from reports.wording import band, count, percent, stage_head
 
 __all__ = ["draw_timeline", "fan_chart"]
 
@@ -78,13 +78,14 @@ def fan_chart(
         period_ticks(axes, list(periods))
         svg = svg_text(figure)
     last, row = periods[-1], t.iloc[-1]
-    headline = f"Median of {last}: {count(row['q50'], 2)} ({band(row['q05'], row['q95'])})"
+    middle, span = count(row["q50"], 2), band(row["q05"], row["q95"])
+    headline = say("figures.fan.headline", period=last, middle=middle, band=span)
+    dotted = say("figures.fan.dotted") if "plan" in t else ""
     return FigureCard(
         "fan",
         headline,
-        f"{what}: median and bands that hold 50 and 90 % of {draws:,} draws of the uncertain inputs, {unit}; each "
-        f"draw is a whole plan; thin lines: single draws{'; dotted: this plan' if 'plan' in t else ''}; {subtitle}",
-        f"Fan chart of {what.lower()} over time. {headline}, 90 % of draws.",
+        say("figures.fan.subtitle", what=what, draws=draws, unit=unit, dotted=dotted, scope=subtitle),
+        say("figures.fan.alt", what=what.lower(), headline=headline),
         svg,
         table,
     )
@@ -132,15 +133,14 @@ def draw_timeline(table: pd.DataFrame, periods: Sequence[str], draws: int, subti
             for column, period in enumerate(periods):
                 value = float(grid[period][stage])
                 _cell(axes, (column, row), value, STAGE_COLOURS.get(stage, "#777777"), (stage, period) in plan)
-        grid_axes(axes, list(periods), [STAGE_TITLES.get(s, s.capitalize()) for s in stages])
+        grid_axes(axes, list(periods), [stage_head(s) for s in stages])
         svg = svg_text(figure)
     headline = _timeline_headline(share.loc[[s for s in stages if s != "nothing"]], list(periods))
     return FigureCard(
         "binding_draws",
         headline,
-        f"Percent of {draws:,} draws in which a limit of the stage has a price; several can bind at once; outlined: "
-        f"binds in the plan of this report; {subtitle}",
-        f"Grid of stages by period with the share of draws in which each binds. {headline}.",
+        say("figures.binding_draws.subtitle", draws=draws, scope=subtitle),
+        say("figures.binding_draws.alt", headline=headline),
         svg,
         table,
     )
@@ -165,6 +165,7 @@ def _timeline_headline(share: pd.DataFrame, periods: list[str]) -> str:
     """The stage that binds in most draws of the last period, and in how many."""
     last = periods[-1]
     if share.empty or share[last].max() < SHOWN:
-        return f"Nothing binds in {last} in any draw"
+        return say("figures.binding_draws.nothing", period=last)
     stage = str(share[last].idxmax())
-    return f"{STAGE_TITLES.get(stage, stage)}: binds in {percent(float(share[last].max()))} of draws in {last}"
+    most = percent(float(share[last].max()))
+    return say("figures.binding_draws.headline", stage=stage_head(stage), share=most, period=last)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from reports.catalogue import say
 from reports.figures.style import FigureCard, colour_of, drawing, svg_text
 from reports.wording import percent
 
@@ -35,17 +36,15 @@ def front_measured(points: pd.DataFrame, subtitle: str) -> FigureCard:
         panels[0, 0].set_ylabel("USD per million output tokens, all spending")
         svg = svg_text(figure)
     inside = int(((points["usd_per_mtoken"] >= points["low"]) & (points["usd_per_mtoken"] <= points["high"])).sum())
-    headline = f"{inside} of {len(points)} measured points inside the 90 % band"
-    model, dates = points["model"].iloc[0], sorted(points["as_of"])
-    spread = (points["predicted_usd_per_mtoken"] / points["usd_per_mtoken"] - 1).abs().median()
+    headline = say("figures.front_measured.headline", inside=inside, all=len(points))
+    dates = sorted(points["as_of"])
+    spread = percent(float((points["predicted_usd_per_mtoken"] / points["usd_per_mtoken"] - 1).abs().median()))
+    said = {"model": points["model"].iloc[0], "first": dates[0], "last": dates[-1], "spread": spread}
     return FigureCard(
         "front_measured",
         headline,
-        f"{model}; solid: measured ({dates[0]} to {dates[-1]}), line: the best of them; hollow: the engine at the same "
-        f"set-ups with its 90 % band; median difference {percent(float(spread))}. These points were in the engine's "
-        "fit: no test of it; "
-        f"{subtitle}",
-        f"Curves of cost against speed, one panel an accelerator. {headline}.",
+        say("figures.front_measured.subtitle", **said, scope=subtitle),
+        say("figures.front_measured.alt", headline=headline),
         svg,
         points,
     )

@@ -6,9 +6,10 @@ from typing import Any
 
 import pandas as pd
 
-from reports.figures.style import INK, STAGE_ORDER, STAGE_TITLES, FigureCard, drawing, on, svg_text, wrapped
+from reports.catalogue import say
+from reports.figures.style import INK, STAGE_ORDER, FigureCard, drawing, on, svg_text, wrapped
 from reports.tables import records
-from reports.wording import count
+from reports.wording import count, stage_head
 
 __all__ = ["stage_graph"]
 
@@ -40,21 +41,22 @@ def stage_graph(
         for r in records(links.sort_values("accelerators")):
             _band(axes, places[r.source], places[r.target], WIDEST * r.accelerators / widest)
         for r in records(nodes):
-            _box(axes, places[r.node], r, (titles or {}).get(r.node, STAGE_TITLES.get(r.title, r.title)))
+            _box(axes, places[r.node], r, (titles or {}).get(r.node, stage_head(r.title)))
         _heads(axes, places, nodes)
         axes.set_xlim(-0.5, max(x for x, _ in places.values()) + 0.5)
         axes.set_ylim(max(y for _, y in places.values()) + 0.55, min(y for _, y in places.values()) - 0.85)
         axes.set_axis_off()
         svg = svg_text(figure)
     binding = int(nodes["binds"].sum())
-    first = "No limit" if binding == 0 else f"{binding} of {int(nodes['utilisation'].notna().sum())} limits"
-    headline = f"{first} hold output back in {period}" if binding else f"No limit holds output back in {period}"
+    headline = say("figures.stage_graph.nothing", period=period)
+    if binding:
+        known = int(nodes["utilisation"].notna().sum())
+        headline = say("figures.stage_graph.headline", binding=binding, all=known, period=period)
     return FigureCard(
         "stage_graph",
         headline,
-        f"Limits of the chain, percent of capacity in use; band width: accelerator-equivalents, the widest "
-        f"{count(widest, 2)} in {period}; thick outline: one more unit is worth something; {subtitle}",
-        f"Graph of limits from wafers to power with the use of each. {headline}.",
+        say("figures.stage_graph.subtitle", widest=count(widest, 2), period=period, scope=subtitle),
+        say("figures.stage_graph.alt", headline=headline),
         svg,
         links,
     )
@@ -120,5 +122,5 @@ def _heads(axes: Any, places: dict[str, tuple[float, float]], nodes: pd.DataFram
     top = min(y for _, y in places.values()) - 0.62
     for x in sorted({x for x, _ in places.values()}):
         found = dict.fromkeys(stage[n] for n, p in places.items() if p[0] == x)
-        words = ", ".join(STAGE_TITLES.get(s, s) for s in found)
+        words = ", ".join(stage_head(s) for s in found)
         axes.text(x, top, words, ha="center", va="center", fontsize=8.5, fontweight="bold")

@@ -6,7 +6,9 @@ from typing import Any
 
 import pandas as pd
 
+from reports.catalogue import say
 from reports.figures.style import INK, STAGE_COLOURS, FigureCard, colour_of, drawing, filled, svg_text, wrapped
+from reports.spans import number
 from reports.tables import records
 from reports.wording import percent, plain
 
@@ -56,17 +58,17 @@ def unit_cost_waterfalls(parts: pd.DataFrame, published: dict[str, float], names
     largest = rows.loc[rows.groupby("sku")["value"].idxmax(), "part"]
     if largest.nunique() == 1:
         name = PARTS.get(str(largest.iloc[0]), str(largest.iloc[0]))
-        headline = f"{name} {'are' if name.endswith('s') else 'is'} the largest part of every package"
+        plural = name.endswith("s")
+        headline = say(f"figures.unit_cost.{'plural' if plural else 'singular'}", part=name)
     else:
         counts = largest.value_counts()
         name = PARTS.get(str(counts.index[0]), str(counts.index[0]))
-        headline = f"{name}: the largest part of {counts.iloc[0]} of {len(skus)} packages"
+        headline = say("figures.unit_cost.most", part=name, found=int(counts.iloc[0]), all=len(skus))
     return FigureCard(
         "unit_cost",
         headline,
-        "Manufacturing cost of a good, tested package to its designer, USD of its reference day, without design and "
-        "mask sets; whisker: 90 % of 2,000 draws; dashed line: published total where there is one",
-        f"Waterfalls of cost parts, one panel a package. {headline}.",
+        say("figures.unit_cost.subtitle"),
+        say("figures.unit_cost.alt", headline=headline),
         svg,
         parts.assign(published=parts["sku"].map(published).where(parts["part"] == "total")),
     )
@@ -131,13 +133,13 @@ def yield_curves(curves: pd.DataFrame, dies: dict[str, float], shown: str = "neg
         svg = svg_text(figure)
     top = curves[curves["area_mm2"] == curves["area_mm2"].max()]
     low, high = top["value"].min(), top["value"].max()
-    headline = f"At {top['area_mm2'].iloc[0]:.0f} mm² the models give {100 * low:.0f} to {100 * high:.0f} %"
+    ends = {"low": number(100 * low, ".0f"), "high": number(100 * high, ".0f")}
+    headline = say("figures.yield_by_area.headline", area=number(top["area_mm2"].iloc[0], ".0f"), **ends)
     return FigureCard(
         "yield_by_area",
         headline,
-        f"Share of dies free of defects by die area and yield model at {plain(density, 2)} defects per cm² (TSMC N5 "
-        "family); shaded: range of the defect density for the model in use (negative binomial, thick line)",
-        f"Falling curves of yield against die area, one a model. {headline}.",
+        say("figures.yield_by_area.subtitle", density=plain(density, 2)),
+        say("figures.yield_by_area.alt", headline=headline),
         svg,
         curves,
     )
@@ -192,17 +194,19 @@ def wafer_map_figure(sites: pd.DataFrame, title: str) -> FigureCard:
         axes.set_ylabel("mm")
         svg = svg_text(figure)
     sold = counts["full"] + counts["cut"]
-    headline = f"{sold} of {gross} whole dies serve, {counts['cut']} with blocks off"
-    expected = percent(first["serving_share"])
+    headline = say("figures.wafer_map.headline", sold=sold, gross=gross, cut=counts["cut"])
+    dies = {"gross": gross} | {k: counts[k] for k in ("full", "cut", "scrap")}
+    about = {
+        "seed": int(first["seed"]),
+        "title": title,
+        "density": plain(first["defects_per_cm2"], 2),
+        "expected": percent(first["serving_share"]),
+    }
     return FigureCard(
         "wafer_map",
         headline,
-        f"One simulated 300 mm wafer (seed {int(first['seed'])}), not a measured one: {title}, "
-        f"{plain(first['defects_per_cm2'], 2)} defects per cm²; {gross} whole dies, {counts['full']} full, "
-        f"{counts['cut']} cut, {counts['scrap']} scrap; expected share that serves {expected}, before line yield; to "
-        "scale, dotted ring: usable edge",
-        f"Wafer map: {gross} whole dies, {counts['full']} full, {counts['cut']} cut, {counts['scrap']} scrap. "
-        f"{headline}.",
+        say("figures.wafer_map.subtitle", **about, **dies),
+        say("figures.wafer_map.alt", **dies, headline=headline),
         svg,
         sites,
     )
@@ -235,16 +239,14 @@ def stack_heights(table: pd.DataFrame) -> FigureCard:
         svg = svg_text(figure)
     newest = table[table["memory"] == memories[-1]].sort_values("height")
     low, high = newest.iloc[-1], newest.iloc[0]
-    headline = (
-        f"{memories[-1].upper()}: {percent(high['value'])} at {high['height']} high, {percent(low['value'])} at "
-        f"{low['height']}"
-    )
+    ends = {"high": percent(high["value"]), "low": percent(low["value"])}
+    stacks = {"low_stack": int(high["height"]), "high_stack": int(low["height"])}
+    headline = say("figures.stack_yield.headline", memory=memories[-1].upper(), **ends, **stacks)
     return FigureCard(
         "stack_yield",
         headline,
-        "Yield from DRAM die started to good stack by height, SK hynix, at the report's day; filled: quoted in the "
-        "facts, hollow: from its bond yield per layer; shaded: range of the quoted yield, in proportion",
-        f"Falling lines of stack yield against height, one panel a memory generation. {headline}.",
+        say("figures.stack_yield.subtitle"),
+        say("figures.stack_yield.alt", headline=headline),
         svg,
         table,
     )

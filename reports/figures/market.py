@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from reports.catalogue import say
 from reports.figures.style import INK, FigureCard, colour_of, drawing, svg_text
 from reports.tables import records
 from reports.wording import plain
@@ -49,9 +50,8 @@ def price_panels(quotes: pd.DataFrame, owner: pd.DataFrame, chips: list[str], da
     return FigureCard(
         "price_series",
         headline,
-        "Quoted prices of one accelerator-hour by kind, USD of the day of the quote, logarithmic; each marker one "
-        f"quote of one seller, not joined; terms and regions differ; owner cost as of {day} with its 90 % band",
-        f"Panels of price quotes over time, one a kind of price. {headline}.",
+        say("figures.price_series.subtitle", day=day),
+        say("figures.price_series.alt", headline=headline),
         svg,
         quotes,
     )
@@ -63,8 +63,9 @@ def _headline(quotes: pd.DataFrame, owner: pd.DataFrame) -> str:
     chip = str(listed["chip"].mode().iloc[0]) if len(listed) else str(quotes["chip"].iloc[0])
     recent = quotes[quotes["chip"] == chip]
     cost = owner.loc[owner["chip"] == chip, "value"]
-    spread = f"{chip} quotes span {plain(recent['value'].min(), 2)} to {plain(recent['value'].max(), 2)} USD"
-    return spread + (f"; owner cost {plain(float(cost.iloc[0]), 2)}" if len(cost) else "")
+    ends = {"low": plain(recent["value"].min(), 2), "high": plain(recent["value"].max(), 2)}
+    owned = say("figures.price_series.owner", cost=plain(float(cost.iloc[0]), 2)) if len(cost) else ""
+    return say("figures.price_series.headline", chip=chip, **ends, owner=owned)
 
 
 def _look(chip: str) -> tuple[str, str]:

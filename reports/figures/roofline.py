@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from reports.figures.style import INK, STAGE_COLOURS, FigureCard, drawing, svg_text
+from reports.figures.style import INK, STAGE_COLOURS, FigureCard, drawing, svg_text, wrapped
 from reports.tables import records
 from reports.wording import percent, plain
 
@@ -50,8 +50,9 @@ def roofline(points: pd.DataFrame, subtitle: str) -> FigureCard:
         panels[0, 0].set_ylabel("TFLOP/s of one accelerator, dense")
         panels[0, len(models) // 2].set_xlabel("FLOP per byte moved to or from memory")
         panels[0, 0].set_ylim(low * bandwidth / 1e12 * 0.6, top / 1e12 * 60)
+        renderer = _laid_out(figure)
         for panel, model in zip(panels[0], models, strict=True):
-            _names(figure, panel, finite[(finite["model"] == model) & (finite["time_share"] >= NAMED)])
+            _names(renderer, panel, finite[(finite["model"] == model) & (finite["time_share"] >= NAMED)])
         svg = svg_text(figure)
     headline = _headline(points)
     dashed = "; dashed: best measured rates" if set(MEASURED) <= set(points) else ""
@@ -119,18 +120,27 @@ def _roof(axes: Any, peak: float, rate: float, ends: tuple[float, float], line: 
     axes.plot(x, [min(peak, v * rate) / 1e12 for v in x], color="#444444", linewidth=1.3, linestyle=line)
 
 
-def _names(figure: Any, axes: Any, points: pd.DataFrame) -> None:
+def _laid_out(figure: Any) -> Any:
+    """The renderer that measures texts of a figure whose axes have their places, and keep them."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    figure.get_layout_engine().execute(figure)
+    figure.set_layout_engine("none")
+    return renderer
+
+
+def _names(renderer: Any, axes: Any, points: pd.DataFrame) -> None:
     """Names beside the marks; a name that would touch an earlier one moves down until it does not."""
-    figure.canvas.draw()
-    renderer = figure.canvas.get_renderer()
     taken: list[Any] = [t.get_window_extent(renderer) for t in axes.texts]
     edge = axes.get_window_extent().x1
     for r in records(points.sort_values(["phase", "time_share"], ascending=[True, False])):
-        words = f"{r.operator.replace('_', ' ')}, {percent(r.time_share)}"
+        words = wrapped(f"{r.operator.replace('_', ' ')}, {percent(r.time_share)}", 18)
         spot = (r.intensity_flop_per_byte, r.attained_flop_per_s / 1e12)
         for step in range(16):
-            text = axes.annotate(words, spot, xytext=(11, -9 - 10 * step), textcoords="offset points", fontsize=7.5,
-                                 bbox=GROUND)  # fmt: skip
+            text = axes.annotate(
+                words, spot, xytext=(11, -9 - 10 * step), textcoords="offset points", fontsize=7.5, bbox=GROUND
+            )
             box = text.get_window_extent(renderer)
             if box.x1 > edge:
                 text.set_ha("right")

@@ -7,9 +7,10 @@ from typing import Any
 
 import pandas as pd
 
+from reports.catalogue import say
 from reports.figures.style import STAGE_COLOURS, STAGE_TITLES, FigureCard, drawing, svg_text, wrapped
 from reports.tables import records
-from reports.wording import count
+from reports.wording import count, stage_head
 
 __all__ = ["FlowBalanceError", "check_balance", "supply_sankey"]
 
@@ -108,10 +109,8 @@ def supply_sankey(flows: pd.DataFrame, subtitle: str, titles: dict[str, str] | N
     return FigureCard(
         "sankey",
         headline,
-        "Accelerator-equivalents: what one accelerator needs counts as one; the chain of the logic dies (memory joins "
-        "at packaging, not counted twice). Stock holds work in progress; starts and arrivals of one year differ by "
-        f"lead times; {subtitle}",
-        f"Flow diagram from started dies to accelerators in service. {headline}.",
+        say("figures.sankey.subtitle", scope=subtitle),
+        say("figures.sankey.alt", headline=headline),
         svg,
         flows,
     )
@@ -122,11 +121,10 @@ def _headline(flows: pd.DataFrame) -> str:
     last = flows[flows["target"].isin(["energised", "sold"])]
     done, word = float(last["accelerators"].sum()), str(last["target"].iloc[0]) if len(last) else "sold"
     lost = flows[flows["kind"] == "loss"].groupby("source")["accelerators"].sum()
-    text = f"{count(started, 2)} started, {count(done, 2)} {word}"
+    flow = say(f"figures.sankey.{word}", started=count(started, 2), done=count(done, 2))
     if not len(lost):
-        return f"{text}, none lost"
-    worst = str(lost.idxmax())
-    return f"{text}; most lost at {TITLES.get(worst, worst).lower()}"
+        return say("figures.sankey.none_lost", flow=flow)
+    return say("figures.sankey.most_lost", flow=flow, stage=stage_head(str(lost.idxmax())).lower())
 
 
 def _merged(flows: pd.DataFrame) -> pd.DataFrame:

@@ -222,11 +222,9 @@ def few_words(text: str, most: int) -> str:
 
 @contextmanager
 def drawing(width_in: float, height_in: float, **subplots: Any) -> Iterator[tuple[Any, Any]]:
-    """A matplotlib figure and its axes in the house style, closed at the end."""
+    """A matplotlib figure and its axes in the house style."""
     import matplotlib as mpl
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
+    from matplotlib.figure import Figure
 
     rc = {
         "font.family": "sans-serif", "font.size": 9, "axes.spines.top": False, "axes.spines.right": False,
@@ -236,23 +234,33 @@ def drawing(width_in: float, height_in: float, **subplots: Any) -> Iterator[tupl
         "xtick.color": "#444444", "ytick.color": "#444444", "axes.edgecolor": "#888888", "axes.axisbelow": True,
     }  # fmt: skip
     with mpl.rc_context(rc):
-        figure, axes = plt.subplots(figsize=(width_in, height_in), layout="constrained", **subplots)
-        try:
-            yield figure, axes
-        finally:
-            plt.close(figure)
+        figure = Figure(figsize=(width_in, height_in), layout="constrained")
+        yield figure, figure.subplots(**subplots)
 
 
 def svg_text(figure: Any) -> Drawn:
-    """The drawing as an SVG element that scales, without prolog, metadata, dates, or sizes in points."""
+    """The drawing as an SVG element that scales, without prolog, metadata, dates, or sizes in points.
+
+    What `savefig` does, less its first drawing into nothing: the layout is worked out once, at the dots of SVG.
+    """
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
+    canvas = FigureCanvasSVG(figure)
+    for patch in (figure.patch, *(a.patch for a in figure.axes)):
+        patch.set_facecolor("none")
+    before = figure.dpi
+    figure.set_dpi(72)
+    figure.get_layout_engine().execute(figure)
+    figure.set_layout_engine("none")  # places stay; the layout is not worked out again for the pixels
     buffer = io.StringIO()
-    figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
+    figure.set_dpi(before)
+    canvas.print_svg(buffer, metadata={"Date": None, "Creator": None})
+    figure.set_dpi(before)
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     drawn = Drawn(re.sub(r' (?:width|height)="[\d.]+pt"', "", text, count=2))
     drawn.figure = figure
-    figure.set_layout_engine("none")  # places stay; the layout is not worked out again for the pixels
     return drawn
 
 

@@ -81,7 +81,8 @@ def _share_cell(axes: Any, column: int, row: int, value: float, colour: str) -> 
 
 def _cell_text(axes: Any, column: int, row: int, text: str, colour: str, bold: bool = False) -> None:
     weight = "bold" if bold else "normal"
-    axes.text(column + 0.5, row + 0.52, text, ha="center", va="center", fontsize=7.5, color=colour, fontweight=weight)
+    look = {"ha": "center", "va": "center", "fontsize": 7.5, "color": colour, "fontweight": weight}
+    axes.text(column + 0.5, row + 0.52, text, in_layout=False, **look)
 
 
 def _timeline_headline(share: pd.DataFrame, periods: list[str]) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from reports.catalogue import say
 from reports.figures.style import STAGE_COLOURS, FigureCard, drawing, filled, svg_text
 from reports.wording import count, plain
 
@@ -50,16 +51,17 @@ def training_scaling(runs: pd.DataFrame, subtitle: str) -> FigureCard:
         figure.legend(handles, names, loc="outside lower right", ncols=4, frameon=False, fontsize=8)
         svg = svg_text(figure)
     first, last = runs.iloc[0], runs.iloc[-1]
-    headline = (
-        f"{count(last['accelerators'] / first['accelerators'])}-fold accelerators: "
-        f"{plain(first['days'] / last['days'], 2)} times faster, {plain(last['rental_usd'] / first['rental_usd'], 2)} "
-        "times the rent"
+    headline = say(
+        "figures.training_scaling.headline",
+        times=count(last["accelerators"] / first["accelerators"]),
+        faster=plain(first["days"] / last["days"], 2),
+        rent=plain(last["rental_usd"] / first["rental_usd"], 2),
     )
     return FigureCard(
         "training_scaling",
         headline,
         subtitle,
-        f"Three panels by cluster size: elapsed days fall, rent rises, useful share falls. {headline}.",
+        say("figures.training_scaling.alt", headline=headline),
         svg,
         runs,
     )

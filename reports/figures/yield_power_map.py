@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from reports.catalogue import say
 from reports.figures.style import INK, FigureCard, colour_of, drawing, few_words, on, scale_of, svg_text, wrapped
 from reports.wording import percent, plain
 
@@ -70,10 +71,8 @@ def binding_map(
     return FigureCard(
         "binding_map",
         headline,
-        f"Number: {word}{unit}; colour and name: the limit with the most scarcity value; thick lines: where it "
-        f"switches, between solved points; diamond: we are here (base){'; ' + framed if framed else ''}. "
-        f"Yields stay at or below 1; {subtitle}",
-        f"Map over two inputs of what binds. {headline}.",
+        say("figures.binding_map.subtitle", unit=f"{word}{unit}", framed=framed, scope=subtitle),
+        say("figures.binding_map.alt", headline=headline),
         svg,
         pd.DataFrame(rows, columns=["x_scale", "y_scale", "value", "binding"]),
     )
@@ -151,7 +150,7 @@ def _frame(
     (x0, x1), (y0, y1) = ends
     line: dict[str, Any] = {"edgecolor": INK, "linewidth": 1.6, "linestyle": (0, (4, 2)), "zorder": 3}
     axes.add_patch(Rectangle((x0, y0), x1 - x0, y1 - y0, fill=False, **line))
-    return "dashed frame: stated 90 % ranges of the inputs, cut at the edge of the map"
+    return say("figures.binding_map.framed")
 
 
 def _headline(names: Sequence[Sequence[str]], titles: Mapping[str, str]) -> str:
@@ -159,5 +158,8 @@ def _headline(names: Sequence[Sequence[str]], titles: Mapping[str, str]) -> str:
     order = sorted(set(flat), key=lambda n: (-flat.count(n), n))
     words = [titles.get(n, n.replace("_", " ")) for n in order]
     if len(order) == 1:
-        return f"{few_words(words[0], 5)} over the whole map" if order[0] != NOTHING else "Nothing binds on the map"
-    return f"{few_words(words[0], 4)} in {flat.count(order[0])} of {len(flat)} cells"
+        if order[0] == NOTHING:
+            return say("figures.binding_map.nothing")
+        return say("figures.binding_map.whole", limit=few_words(words[0], 5))
+    found = {"cells": flat.count(order[0]), "all": len(flat)}
+    return say("figures.binding_map.headline", limit=few_words(words[0], 4), **found)
