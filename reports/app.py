@@ -40,7 +40,9 @@ def _(app_view, given, mo):
 
 @app.cell
 def _(app_session, given, held, mo, scenario, set_pinned):
-    with mo.status.spinner(title=f"Compiling {scenario.selected_key}", subtitle="once for this scenario"):
+    with mo.status.spinner(
+        title=f"Compiling {app_session.literal(scenario.selected_key)}", subtitle="once for this scenario"
+    ):
         _found = app_session.opened(scenario.value)
     mo.stop(isinstance(_found, str), mo.vstack([scenario, mo.callout(mo.plain_text(str(_found)), kind="danger")]))
     preview = _found
@@ -150,8 +152,8 @@ def _(app_session, held, mo, preview, sliders, start):
 
 
 @app.cell
-def _(app_link, case, mo, pinned, preview):
-    app_link.share(mo, preview, case, pinned())
+def _(app_link, app_session, case, mo, model, pinned, preview, task):
+    app_link.share(mo, preview, case, pinned(), app_session.other_than_first(preview, model.value, task.value))
     return
 
 
@@ -168,9 +170,12 @@ def _(app_view, case, mo, pinned, preview):
 
 
 @app.cell
-def _(app_session, app_tables, mo, preview):
-    model = app_session.choice(mo, preview.costing.models(), "Tokens of", app_tables.model_title)
-    task = app_session.choice(mo, preview.costing.tasks(), "Task", str.capitalize)
+def _(app_session, app_tables, given, held, mo, preview):
+    _link = given if held.opened == 1 else None  # another scenario was chosen: what the link holds is not of it
+    model = app_session.choice(
+        mo, preview.costing.models(), "Tokens of", app_tables.model_title, _link.model if _link else ""
+    )
+    task = app_session.choice(mo, preview.costing.tasks(), "Task", str.capitalize, _link.task if _link else "")
     return model, task
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -89,12 +89,27 @@ class Control:
         return f"{now}{base}; sources {plain(self.amount(self.low))} to {plain(self.amount(self.high))}"
 
 
-def usual_controls(resolved: Resolved, year: str, most: int = MOST) -> list[Control]:
-    """The usual inputs that a scenario has; where it has none of them, its capacities and yields."""
+def usual_controls(resolved: Resolved, year: str, study: Sequence[str] = ()) -> list[Control]:
+    """The usual inputs that a scenario has; where it has none of them, its capacities and yields.
+
+    `study`: inputs of a stored study of the scenario (`headline`), the one that could overturn most first. They set the
+    order, and a number of theirs that is no usual input gets a slider too.
+    """
     chosen = [a for a in _USUAL if _found(resolved, a)]
     if not chosen:
         chosen = [p for p in resolved.nodes if p.endswith(".capacity") or ".yield" in p]
-    return [control_of(resolved, address, year) for address in chosen[:most]]
+    if study:
+        offered = set(addresses(resolved).values())
+        chosen = list(dict.fromkeys([*chosen, *(name for name in study if name in offered)]))
+        chosen.sort(key=lambda address: _place(resolved, address, study))
+    return [control_of(resolved, address, year) for address in chosen[:MOST]]
+
+
+def _place(resolved: Resolved, address: str, study: Sequence[str]) -> int:
+    """Place of the first input of a study that is this address, or a fact or series behind its numbers."""
+    sources = (resolved.nodes[path].source for path in resolved.matching(address))
+    facts = {name.partition("@")[0] for source in sources for names in source.facts for name in names}
+    return next((k for k, n in enumerate(study) if n == address or n.partition(" ")[2] in facts), len(study))
 
 
 def addresses(resolved: Resolved) -> dict[str, str]:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from supply.files import whole_text
+
 if TYPE_CHECKING:
     from reports.app_model import Preview
 
@@ -92,7 +94,8 @@ def report_of(
     else:
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{name}.yaml"
-        path.write_text(preview.scenario_text(settings, start), encoding="utf-8")
+        with whole_text(path) as handle:
+            handle.write(preview.scenario_text(settings, start))
         loaded = load_scenario(path)
     done = run(loaded, out=folder / "runs", study=True, progress=progress)
     return Path(write_report([done], folder, progress=progress))

@@ -27,7 +27,7 @@ class Given:
 
     `choices`: label -> scenario; only library scenarios and what the command line named, never a path of the address
     bar. The rest comes from the address bar, as a link shared by a colleague holds it: the moved sliders, the period
-    from which they hold, the year shown, the inputs under sliders, a pinned case as text.
+    from which they hold, the year, model and task shown, the inputs under sliders, a pinned case as text.
     """
 
     choices: dict[str, str]
@@ -37,6 +37,8 @@ class Given:
     start: str = ""
     inputs: tuple[str, ...] = ()
     pin: str = ""
+    model: str = ""
+    task: str = ""
 
     @classmethod
     def of(cls, arguments: Mapping[str, Any], query: Mapping[str, Any]) -> Given:
@@ -66,6 +68,8 @@ class Given:
             text["from"],
             tuple(x for x in text["inputs"].split(",") if x),
             text["pin"],
+            text["model"],
+            text["task"],
         )
 
     def year_of(self, preview: Preview) -> str:
@@ -114,19 +118,22 @@ def restore(preview: Preview, given: Given) -> Case | None:
     return preview.solve(wanted, start if start in preview.periods else "", name="pinned")
 
 
-def share(mo: Any, preview: Preview, case: Case, pinned: Case | None = None) -> None:
-    """Keep what is on screen in the address bar, so that a link or a reload shows the same."""
-    from reports.app_controls import usual_controls
+def share(
+    mo: Any, preview: Preview, case: Case, pinned: Case | None = None, shown: Mapping[str, str] | None = None
+) -> None:
+    """Keep what is on screen in the address bar, so that a link or a reload shows the same.
 
+    `shown`: the chosen `model` and `task` where they are not the first ones.
+    """
     query = mo.query_params()
     inputs = [c.address for c in preview.controls.values()]
-    usual = [c.address for c in usual_controls(preview.resolved, preview.year)]
     wanted = {
         "scenario": preview.origin if preview.origin in names() else "",
         "year": preview.year,
         "from": case.start,
-        "inputs": ",".join(inputs) if inputs != usual else "",
+        "inputs": ",".join(inputs) if inputs != preview.usual else "",
         "pin": case_text(preview, pinned) if pinned is not None else "",
+        **(shown or {}),
     }
     wanted |= {k: f"{v:.6g}" for k, v in _moved(preview, case).items()}
     wanted = {k: v for k, v in wanted.items() if v}

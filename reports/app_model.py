@@ -124,14 +124,22 @@ class Preview:
     12000.0
     """
 
-    def __init__(self, resolved: Resolved, year: str, origin: str = "", costing: Costing | None = None) -> None:
+    def __init__(
+        self,
+        resolved: Resolved,
+        year: str,
+        origin: str = "",
+        costing: Costing | None = None,
+        study: Sequence[str] = (),
+    ) -> None:
         from supply.optimizer.compiled import Compiled
 
         self.resolved = resolved
         self.year = year
         self.origin = origin
         self.compiled = Compiled(resolved.network)
-        self.controls = {c.id: c for c in usual_controls(resolved, year)}
+        self.controls = {c.id: c for c in usual_controls(resolved, year, study)}
+        self.usual = [c.address for c in self.controls.values()]
         self.periods = tuple(resolved.horizon.labels()[: resolved.horizon.periods])
         solution = self.compiled.solve(tidy=True)
         self.costing = costing or Costing.of(resolved, solution)
@@ -367,6 +375,7 @@ class _Prepared:
     resolved: Resolved
     year: str
     origin: str
+    study: tuple[str, ...] = ()
     costing: Costing | None = None
 
 
@@ -378,7 +387,17 @@ def _prepared(key: str, stamp: float, year: str | None) -> _Prepared:
     place = Path(key)
     folder = place.is_dir()
     resolved = resolve(load_scenario(place / "scenario.yaml", name=_run_name(place)) if folder else load_scenario(key))
-    return _Prepared(resolved, year or _focus_year(resolved), "" if folder else key)
+    return _Prepared(resolved, year or _focus_year(resolved), "" if folder else key, _study(place) if folder else ())
+
+
+def _study(folder: Path) -> tuple[str, ...]:
+    """Inputs of the study of weak inputs that a run stored, the first moves most; none where it stored none."""
+    from scenarios.runs import Run
+
+    try:
+        return tuple(Run.open(folder).table("headline")["input"])
+    except KeyError:
+        return ()
 
 
 def _focus_year(resolved: Resolved) -> str:
@@ -407,6 +426,6 @@ def open_preview(scenario: str | Path | Scenario, year: str | None = None, *, co
     held = _prepared(str(scenario), stamp, year)
     if not costs:
         return Preview(held.resolved, held.year, held.origin, Costing.none())
-    preview = Preview(held.resolved, held.year, held.origin, held.costing.copy() if held.costing else None)
+    preview = Preview(held.resolved, held.year, held.origin, held.costing.copy() if held.costing else None, held.study)
     held.costing = preview.costing
     return preview

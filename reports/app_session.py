@@ -26,7 +26,9 @@ __all__ = [
     "ask_report",
     "buttons",
     "choice",
+    "literal",
     "opened",
+    "other_than_first",
     "presets",
     "question_boxes",
     "report_page",
@@ -141,6 +143,15 @@ def sliders(mo: Any, controls: Mapping[str, Control], started: Mapping[str, floa
     return out
 
 
+def literal(text: str) -> str:
+    """Words as a label shows them as they are: labels are Markdown, so each sign in them becomes an entity.
+
+    >>> literal("2 **x**"), literal("<b>")
+    ('2 &#42;&#42;x&#42;&#42;', '&#60;b&#62;')
+    """
+    return "".join(c if c.isalnum() or c == " " else f"&#{ord(c)};" for c in text)
+
+
 def spoken(elements: Mapping[str, Any], controls: Mapping[str, Control]) -> None:
     """Plain text as the name of each slider: its typed number is spoken with the label, mark-up and all, otherwise."""
     for key, control in controls.items():
@@ -164,7 +175,7 @@ def resets(mo: Any, controls: Mapping[str, Control], held: Held, set_started: Se
     hidden = "position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap"
     sign = f'<span style="{hidden}">Reset {{title}}</span><span aria-hidden="true">↺</span>'
     return {
-        key: mo.ui.button(label=sign.format(title=escape(c.title)), on_change=back(key, c.base))
+        key: mo.ui.button(label=sign.format(title=literal(c.title)), on_change=back(key, c.base))
         for key, c in controls.items()
     }
 
@@ -191,10 +202,17 @@ def presets(mo: Any, controls: Mapping[str, Control], set_started: Setter) -> An
     return mo.ui.dropdown(choices, value=None, label="Preset", on_change=choose)
 
 
-def choice(mo: Any, values: list[str], label: str, title: Callable[[str], str]) -> Any:
-    """A dropdown of what is there, or one that says that there is nothing."""
+def choice(mo: Any, values: list[str], label: str, title: Callable[[str], str], first: str = "") -> Any:
+    """A dropdown of what is there, at `first` where it is among it, or one that says that there is nothing."""
     options = {title(v): v for v in values} or {"none": ""}
-    return mo.ui.dropdown(options, value=next(iter(options)), label=label)
+    at = title(first) if first in values else next(iter(options))
+    return mo.ui.dropdown(options, value=at, label=label)
+
+
+def other_than_first(preview: Preview, model: str, task: str) -> dict[str, str]:
+    """The chosen model and task for a link; empty words where they are what is shown without a choice."""
+    models, tasks = preview.costing.models(), preview.costing.tasks()
+    return {"model": model if model in models[1:] else "", "task": task if task in tasks[1:] else ""}
 
 
 def buttons(mo: Any, held: Held, set_pinned: Setter, set_started: Setter) -> list[Any]:

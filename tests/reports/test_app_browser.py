@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
 import subprocess
 import sys
@@ -152,9 +154,15 @@ def test_the_scenario_file_and_the_link_hold_the_case(window: Window, tmp_path: 
     total = run(path, prices=False, costs=False).output("energised:*@2026")
     assert f"{total / 1e6:.4g}" == f"{float(shown.split()[0]):.4g}"
     page.wait_for_url("**power=110**", timeout=SLOW_MS)
+    page.get_by_label("Tokens of").first.select_option(label="DeepSeek-V3")
+    page.wait_for_url("**model=deepseek_v3**", timeout=SLOW_MS)
+    page.get_by_label("Task").first.select_option(label="Chat")
+    page.wait_for_url("**task=chat**", timeout=SLOW_MS)
     page.goto(page.url)
-    page.wait_for_selector(VALUE, timeout=SLOW_MS)
+    page.wait_for_selector("caption:has-text('Model: DeepSeek-V3. Task: chat.')", timeout=SLOW_MS)
     assert window.value() == shown
+    page.get_by_label("Tokens of").first.select_option(label="Llama-3.1-70B")
+    page.wait_for_url(re.compile(r"^((?!model=).)*task=chat((?!model=).)*$"), timeout=SLOW_MS)
 
 
 ACTIVE = """() => {
@@ -327,6 +335,88 @@ def test_nothing_leaves_the_machine_and_nothing_fails(window: Window) -> None:
     picture = window.page.screenshot()
     assert len(picture) > 30_000, "the page is not blank"
     assert window.errors == [] and window.outside == []
+
+
+#: Text of the page, text inside its controls, and what stands there as mark-up but was made of words.
+EVERYTHING = """() => {
+  const inside = [], marks = [];
+  const walk = root => {
+    for (const e of root.querySelectorAll('*')) {
+      if (e.matches('img[src=x], [onerror], a[href^="javascript"]')) marks.push(e.outerHTML);
+      if (e.matches('strong, b, code') && /^(bold|x)$/.test(e.innerText)) marks.push(e.outerHTML);
+      if (e.matches('script') && e.textContent.startsWith('window.pwned')) marks.push(e.outerHTML);
+      if (!e.shadowRoot) continue;
+      inside.push([...e.shadowRoot.children].map(c => c.innerText || '').join(' '));
+      walk(e.shadowRoot);
+    }
+  };
+  walk(document);
+  return {marks, page: document.body.innerText, inside: inside.join(' ')};
+}"""
+WORDS = {
+    "markup": '<img src=x onerror="window.pwned=1">',
+    "script": "</script><script>window.pwned=2</script>",
+    "formula": "=cmd|'/c calc'!A1",
+    "markdown": "**bold** [go](javascript:window.pwned=3) `x`",
+}
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> Path:
+    """A scenario whose title, note, product and limits, and so its sliders, are made of such words."""
+    made = {
+        "title": " ".join(WORDS.values()),
+        "note": " ".join(WORDS.values()),
+        "horizon": {"start": "2026-Q1", "periods": 2},
+        "objective": "units",
+        "materials": {"die": {"unit": "die", "title": WORDS["markup"]}},
+        "resources": {k: {"stage": "fab", "title": w, "capacity": "10 die/quarter"} for k, w in WORDS.items()},
+        "processes": {
+            "make": {
+                "stage": "fab",
+                "output": {"die": 1},
+                "uses": dict.fromkeys(WORDS, "1 die"),
+                "title": WORDS["script"],
+            }
+        },
+        "demand": {"die": {"price": "1 USD/die"}},
+    }
+    path = tmp_path / "<img src=x onerror=window.pwned=4> **bold**.yaml"
+    path.write_text(json.dumps(made), encoding="utf-8")  # JSON is YAML
+    return path
+
+
+@pytest.mark.browser
+@needs_browser
+def test_hostile_words_are_shown_as_words(window: Window, hostile: Path) -> None:
+    """Nothing runs, no mark-up of theirs is in the page, and each can be read as it was written."""
+    server = start_server(str(hostile))
+    browser = window.page.context.browser
+    assert browser is not None
+    page = browser.new_page()
+    wrong: list[str] = []
+    page.on("console", lambda m: wrong.append(m.text) if m.type == "error" else None)
+    page.on("pageerror", lambda e: wrong.append(str(e)))
+    try:
+        page.goto(server.address)
+        page.wait_for_selector(VALUE, timeout=SLOW_MS)
+        handle = page.get_by_role("slider").first
+        handle.focus()
+        handle.press("PageDown")
+        page.wait_for_function("() => document.body.innerText.includes('Moved: ')", timeout=SLOW_MS)
+        page.get_by_role("button", name="What do I get?").press("Enter")
+        page.locator(".w2t-answer").first.wait_for(timeout=SLOW_MS)
+        page.get_by_role("button", name="Rank the inputs").press("Enter")
+        page.get_by_text("at the low end").first.wait_for(timeout=SLOW_MS)
+        shown = page.evaluate(EVERYTHING)
+        assert page.evaluate("() => window.pwned") is None
+        assert shown["marks"] == [], shown["marks"]
+        for word in WORDS.values():
+            assert word in shown["page"] and word in shown["inside"], word
+        assert wrong == []
+    finally:
+        page.close()
+        server.stop()
 
 
 def test_every_cell_runs_without_a_browser() -> None:

@@ -9,15 +9,16 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reports.app_controls import addresses, control_of, edits
+from reports.app_controls import addresses, control_of, edits, usual_controls
 from reports.app_link import Given, case_text, restore
 from reports.app_model import Preview
 from reports.app_questions import Job, get_words, measures, need_words
-from reports.app_session import Held, opened, report_page
+from reports.app_session import Held, opened, other_than_first, report_page
 from scenarios.load import load_scenario
 from scenarios.resolve import resolve
 from scenarios.runner import run
@@ -220,6 +221,32 @@ def test_the_address_bar_cannot_name_a_file() -> None:
     assert asked.choice == "base" and "/etc/passwd" not in asked.choices.values()
     assert asked.settings == {"power": 110.0} and asked.year == "2025"
     assert Given.of({"run": "/runs/mine"}, {}).choice == "run mine"
+
+
+def test_a_link_holds_the_model_and_task_that_are_not_the_first(small: Preview) -> None:
+    asked = Given.of({}, {"model": "deepseek_v3", "task": "chat", "power": "90"})
+    assert (asked.model, asked.task, asked.settings) == ("deepseek_v3", "chat", {"power": 90.0})
+    (first, *_), (task, *_) = small.costing.models(), small.costing.tasks()
+    assert other_than_first(small, first, task) == {"model": "", "task": ""}
+    assert other_than_first(small, "deepseek_v3", "chat") == {"model": "deepseek_v3", "task": "chat"}
+    assert other_than_first(small, "<b>", "") == {"model": "", "task": ""}
+
+
+def test_a_stored_study_orders_the_sliders(small: Preview, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Facts and series stand for the limits that rest on them; a number of the study gets a slider of its own."""
+    study = ["costs.custom_silicon_discount", "series hbm_capacity_sk_hynix", "no such input", "costs.rental"]
+    found = [c.address for c in usual_controls(small.resolved, "2026", study)]
+    usual = [c.address for c in usual_controls(small.resolved, "2026")]
+    assert found[:3] == ["costs.custom_silicon_discount", "memory", "costs.rental"] and len(found) == len(usual)
+    rest = [a for a in usual if a not in found[:3]]
+    assert [a for a in found[3:] if a in rest] == rest[: len(found) - 3], "what it does not name keeps its order"
+    stored = run("course_11_1", out=tmp_path / "plain").folder
+    assert stored is not None and Preview.open(stored).usual == Preview.open("course_11_1").usual
+    studied = run("course_11_1", out=tmp_path / "studied").folder
+    held = SimpleNamespace(table=lambda name: {"headline": pd.DataFrame({"input": ["resources.cowos.capacity"]})}[name])
+    monkeypatch.setattr("scenarios.runs.Run.open", lambda folder: held)
+    assert studied is not None and Preview.open(studied).usual[0] == "resources.cowos.capacity"
+    assert Preview.open("course_11_1").usual[0] != "resources.cowos.capacity"
 
 
 def test_undo_goes_back_one_change_at_a_time(course: Preview) -> None:
