@@ -23,6 +23,7 @@ __all__ = [
     "percent",
     "plain",
     "span_words",
+    "stage_head",
     "stage_title",
 ]
 
@@ -54,6 +55,15 @@ def stage_title(stage: str) -> str:
     'HBM memory'
     """
     return spoken().words.get(f"stages.{stage}") or stage.replace("_", " ")
+
+
+def stage_head(stage: str) -> str:
+    """A stage at the head of a row or a sentence.
+
+    >>> stage_head("packaging"), stage_head("cooling_water")
+    ('Packaging', 'Cooling water')
+    """
+    return spoken().words.get(f"stage_heads.{stage}") or stage.replace("_", " ").capitalize()
 
 
 def digits_for(value: float, low: float | None = None, high: float | None = None) -> int:

@@ -59,7 +59,7 @@ def unit_cost_waterfalls(parts: pd.DataFrame, published: dict[str, float], names
     if largest.nunique() == 1:
         name = PARTS.get(str(largest.iloc[0]), str(largest.iloc[0]))
         plural = name.endswith("s")
-        headline = say(f"figures.unit_cost.{'plural' if plural else 'singular'}", part=name)
+        headline = say("figures.unit_cost.plural" if plural else "figures.unit_cost.singular", part=name)
     else:
         counts = largest.value_counts()
         name = PARTS.get(str(counts.index[0]), str(counts.index[0]))

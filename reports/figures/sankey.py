@@ -121,7 +121,7 @@ def _headline(flows: pd.DataFrame) -> str:
     last = flows[flows["target"].isin(["energised", "sold"])]
     done, word = float(last["accelerators"].sum()), str(last["target"].iloc[0]) if len(last) else "sold"
     lost = flows[flows["kind"] == "loss"].groupby("source")["accelerators"].sum()
-    flow = say(f"figures.sankey.{word}", started=count(started, 2), done=count(done, 2))
+    flow = say(f"figures.sankey.flow_{word}", started=count(started, 2), done=count(done, 2))
     if not len(lost):
         return say("figures.sankey.none_lost", flow=flow)
     return say("figures.sankey.most_lost", flow=flow, stage=stage_head(str(lost.idxmax())).lower())
