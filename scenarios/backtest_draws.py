@@ -112,8 +112,10 @@ def _quick(resolved: Resolved) -> Compiled:
     class Quick(Compiled):
         """Solves without evidence."""
 
-        def solve(self, *, tidy: bool = False, warm: bool = True, chain: bool = False, quick: bool = True) -> Solution:
-            return super().solve(tidy=tidy, warm=warm, chain=chain, quick=quick)
+        def solve(
+            self, *, tidy: bool = False, warm: bool = True, chain: bool = False, quick: bool = True, far: bool = False
+        ) -> Solution:
+            return super().solve(tidy=tidy, warm=warm, chain=chain, quick=quick, far=far)
 
     return Quick(resolved.network)
 

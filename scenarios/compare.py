@@ -16,10 +16,12 @@ from typing import Any
 
 import numpy as np
 
+from scenarios.draw_outputs import is_there, selection
 from scenarios.errors import Position, Problem, ScenarioError
 from scenarios.evaluators import Chunk, Worker
 from scenarios.load import Scenario, load_scenario
 from scenarios.nodes import Array
+from scenarios.outputs import FLOWS, LEVELS, parse_output
 from scenarios.resolve import Resolved
 from scenarios.runs import Run
 from scenarios.study import default_outputs, prepare
@@ -28,11 +30,16 @@ __all__ = ["EXACT", "Comparison", "Game", "changed_groups", "compare", "shapley"
 
 EXACT = 6
 ORDERS = 24
+#: A change below this share of the values is the tolerance of the solves, and counts as none.
+NOISE = 1e-9
 
 
 @dataclass
 class Comparison:
-    """Difference of two scenarios: per output its values, the parts of each changed group, and the interactions."""
+    """Difference of two scenarios: per output its values, the parts of each changed group, and the interactions.
+
+    `only` holds the outputs (prices, costs) that one of the two has: scenario -> output -> value.
+    """
 
     first: str
     second: str
@@ -40,6 +47,7 @@ class Comparison:
     outputs: dict[str, dict[str, Any]]
     binding: dict[str, dict[str, list[str]]]
     exact: bool
+    only: dict[str, dict[str, float]] = field(default_factory=dict)
     words: list[str] = field(default_factory=list)
 
     def json(self) -> dict[str, Any]:
@@ -66,28 +74,68 @@ def compare(
     resolved_a, _, worker_a = prepare(a)
     resolved_b, _, worker_b = prepare(b)
     _same_horizon(resolved_a, resolved_b)
-    wanted = list(outputs) if outputs is not None else default_outputs(resolved_b)
+    wanted = list(outputs or dict.fromkeys([*default_outputs(resolved_b), *default_outputs(resolved_a)]))
+    wanted, only = _in_both(wanted, {a.name: worker_a, b.name: worker_b})
     groups = changed_groups(resolved_a, resolved_b)
     structural = structure_differs(resolved_a, resolved_b)
     players = [*groups, *(["structure"] if structural else [])]
     game = Game(resolved_a, resolved_b, worker_a, worker_b if structural else worker_a, groups, wanted)
     parts, exact = shapley(game, players, len(wanted))
     start, end = game(frozenset()), game(frozenset(players))
-    result = Comparison(a.name, b.name, groups, {}, _bindings(worker_a, worker_b), exact)
+    result = Comparison(a.name, b.name, groups, {}, _bindings(worker_a, worker_b), exact, only)
     for k, name in enumerate(wanted):
-        alone = {p: float(game(frozenset([p]))[k] - start[k]) for p in players}
-        by_part = {p: float(parts[i, k]) for i, p in enumerate(players)}
-        total = float(end[k] - start[k])
-        result.outputs[name] = {
-            "first": float(start[k]),
-            "second": float(end[k]),
-            "change": total,
-            "parts": dict(sorted(by_part.items(), key=lambda item: (-abs(item[1]), item[0]))),
-            "alone": alone,
-            "interaction": total - sum(alone.values()),
-        }
+        alone = {p: game(frozenset([p]))[k] - start[k] for p in players}
+        by_part = {p: parts[i, k] for i, p in enumerate(players)}
+        result.outputs[name] = _entry(float(start[k]), float(end[k]), by_part, alone)
     result.words = _words(result)
     return result
+
+
+def _entry(first: float, second: float, parts: dict[str, float], alone: dict[str, float]) -> dict[str, Any]:
+    """One output of a comparison; what lies within the tolerance of a solve is zero."""
+    noise = NOISE * max(abs(first), abs(second))
+
+    def told(value: float) -> float:
+        return float(value) if abs(value) > noise else 0.0
+
+    total = told(second - first)
+    return {
+        "first": first,
+        "second": second,
+        "change": total,
+        "parts": {p: told(v) for p, v in sorted(parts.items(), key=lambda item: (-abs(told(item[1])), item[0]))},
+        "alone": {p: told(v) for p, v in alone.items()},
+        "interaction": told(total - sum(alone.values())),
+    }
+
+
+def _in_both(wanted: Sequence[str], workers: dict[str, Worker]) -> tuple[list[str], dict[str, dict[str, float]]]:
+    """Outputs to split, and what only one scenario has.
+
+    What a scenario does not know, it neither makes nor runs: amounts of it are zero there, but it has no price.
+
+    Raises:
+        ScenarioError: for an output that neither has.
+    """
+    both: list[str] = []
+    only: dict[str, dict[str, float]] = {}
+    for name in wanted:
+        there = [s for s, worker in workers.items() if is_there(worker.extractor.names, name)]
+        if not there:
+            selection([*workers.values()][-1].extractor.names, [name])  # raises, with the nearest names
+        if len(there) == len(workers) or parse_output(name).quantity in FLOWS | LEVELS:
+            both.append(name)
+        else:
+            worker = workers[there[0]]
+            value = selection(worker.extractor.names, [name])[0] @ worker.extractor.read(worker.nominal)
+            only.setdefault(there[0], {})[name] = float(value)
+    return both, only
+
+
+def _rows(names: Sequence[str], wanted: Sequence[str]) -> Array:
+    """`selection`, with zeros for what a scenario does not know."""
+    rows = [selection(names, [n])[0] if is_there(names, n) else np.zeros(len(names)) for n in wanted]
+    return np.array(rows).reshape(len(wanted), len(names))
 
 
 def _scenario(given: str | Path | Scenario | Run) -> Scenario:
@@ -178,11 +226,9 @@ class Game:
         groups: dict[str, list[str]],
         wanted: Sequence[str],
     ) -> None:
-        from scenarios.draw_outputs import selection
-
         self.a, self.b, self.groups = a, b, groups
         self.workers = {False: old, True: new}
-        self.pick = {flag: selection(w.extractor.names, wanted) for flag, w in self.workers.items()}
+        self.pick = {flag: _rows(w.extractor.names, wanted) for flag, w in self.workers.items()}
         self.known: dict[frozenset[str], Array] = {}
 
     def __call__(self, players: frozenset[str]) -> Array:
@@ -278,6 +324,8 @@ def _words(result: Comparison) -> list[str]:
             f"{name} goes from {entry['first']:,.6g} to {entry['second']:,.6g}{share}: "
             + ("; ".join(parts) if parts else "nothing that matters to it changed")
         )
+    for scenario, values in result.only.items():
+        lines += [f"{name} is {value:,.6g} in {scenario}; the other does not have it" for name, value in values.items()]
     for period, sets in result.binding.items():
         gone, new = ", ".join(sets["only_first"]) or "nothing", ", ".join(sets["only_second"]) or "nothing"
         lines.append(f"{period}: no longer binding {gone}; newly binding {new}")

@@ -7,11 +7,11 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
-from scenarios.errors import did_you_mean
+from scenarios.errors import ScenarioError, did_you_mean
 from scenarios.nodes import Array
 from scenarios.outputs import FLOWS, LEVELS, OutputName, output_error, parse_output
 
-__all__ = ["expand", "selection"]
+__all__ = ["expand", "is_there", "selection"]
 
 _ADD = FLOWS | LEVELS
 
@@ -34,6 +34,19 @@ def selection(names: Sequence[str], wanted: Sequence[str]) -> Array:
     return matrix
 
 
+def is_there(names: Sequence[str], wanted: str) -> bool:
+    """Whether an output can be read from the full vector `names`.
+
+    >>> is_there(["energised:a@2026-Q1"], "energised:b@2026")
+    False
+    """
+    try:
+        selection(names, [wanted])
+    except ScenarioError:
+        return False
+    return True
+
+
 def _weights(target: OutputName, parsed: Sequence[OutputName]) -> Array:
     same = [p for p in parsed if p.quantity == target.quantity]
     if not same:
@@ -49,8 +62,12 @@ def _weights(target: OutputName, parsed: Sequence[OutputName]) -> Array:
         ]
     )
     if not hit.any():
-        near = did_you_mean(str(target), [str(p) for p in same])
-        raise output_error(str(target), f"no such output{near}")
+        of_it = sorted({p.period for p in same if fnmatchcase(p.subject, target.subject or "*")})
+        if of_it:
+            told = f"period {target.period or '(none)'} is not reported; periods are {of_it[0]} to {of_it[-1]}"
+            raise output_error(str(target), told)
+        near = did_you_mean(target.subject, {p.subject for p in same})
+        raise output_error(str(target), f"no subject {target.subject!r} of {target.quantity}{near}")
     subjects = {p.subject for p, h in zip(parsed, hit, strict=True) if h}
     if target.quantity in LEVELS:
         last = max(p.period for p, h in zip(parsed, hit, strict=True) if h)

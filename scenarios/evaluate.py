@@ -24,6 +24,7 @@ from scenarios.nodes import (
     Constant,
     Delayed,
     Fill,
+    Grown,
     Mapped,
     Node,
     Product,
@@ -83,6 +84,26 @@ def unit_in(form: Any, facts: Catalog) -> str:
         numbers = [form.mean, form.median, form.low, form.mode, form.high, *(form.values or ())]
         return next((n.unit for n in numbers if n is not None and n.unit), "")
     return ""
+
+
+def _parts(form: Any) -> Sequence[Any]:
+    """The values inside a compound value, itself where it is none."""
+    if isinstance(form, ProductForm):
+        return form.product
+    if isinstance(form, RatioForm):
+        return form.ratio
+    if isinstance(form, SumForm):
+        return form.sum
+    if isinstance(form, ByPeriod):
+        return tuple(form.entries.values())
+    return (form.value,) if isinstance(form, StatedForm) else (form,)
+
+
+def _units_written(form: Any, facts: Catalog) -> list[str]:
+    """Every unit that stands in a value, each once."""
+    parts = _parts(form)
+    found = [unit_in(form, facts)] if parts == (form,) else [u for p in parts for u in _units_written(p, facts)]
+    return list(dict.fromkeys(u for u in found if u))
 
 
 def _first(forms: Any, facts: Catalog) -> str:
@@ -173,7 +194,9 @@ class Evaluator:
         for size, wanted_names in target(measure, self.horizon):
             if wanted_names == names:
                 return node if size == 1.0 else _times(node, 1.0 / size)
-        raise UnitError(f"the result is in {describe(names)}, but the field is {wanted(measure)}")
+        written = _units_written(form, self.facts)
+        told = f"its units ({', '.join(written)}) leave {describe(names)}" if written else f"it is in {describe(names)}"
+        raise UnitError(f"{told}, but the field is {wanted(measure)}; counts (die, wafer ...) drop out of arithmetic")
 
     # ---- in root units, counts dropped
     def _natural(self, form: Any, marked: bool, default: str) -> tuple[Node, Names]:
@@ -335,7 +358,7 @@ class Evaluator:
         if np.any(value < low - 1e-12 * abs(low)) or np.any(value > high + 1e-12 * abs(high)):
             raise ValueFaultError(
                 f"the range [{form.range[0].magnitude:g}, {form.range[1].magnitude:g}] does not hold the value "
-                f"{value[0]:g}"
+                f"{value[0]:g}: widen it, or change the value"
             )
         return _spread(value, low, high, self._name(), Source(inner.source.facts, kinds, notes, "stated range"))
 
@@ -378,6 +401,9 @@ class Evaluator:
         if edit.add is not None:
             extra = self.node(edit.add, measure, f"{path} (add)")
             return Fill((base, extra), _joined((base, extra), note), np.array([np.ones_like(mask), mask]))
+        if edit.scale_growth is not None:
+            factor = self.node(edit.scale_growth, Measure("ratio"), f"{path} (scale_growth)")
+            return Grown((base, factor), _joined((base, factor), note), inside)
         factor = self.node(edit.scale, Measure("ratio"), f"{path} (scale)")
         scaled = Product((base, factor), _joined((base, factor), note))
         return scaled if bool(np.all(mask)) else _patched(base, scaled, mask, note)

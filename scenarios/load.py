@@ -17,7 +17,7 @@ from scenarios.errors import Position, Problem, ScenarioError, did_you_mean
 from scenarios.paths_match import Leaf, leaves, match
 from scenarios.positions import Document, Loc, dotted, nearest, parse_scalar
 from scenarios.schema import SECTIONS, ScenarioFile, specs
-from scenarios.values import EDIT_KEYS, FORM_KEYS, TAG, Edit, Form, parse_edit, parse_value
+from scenarios.values import EDIT_KEYS, FORM_KEYS, TAG, Edit, form_named, keys_of, parse_edit, parse_value
 from supply.facts import Catalog, catalog
 
 __all__ = ["AppliedEdit", "Scenario", "load_scenario"]
@@ -121,8 +121,10 @@ def load_scenario(
 
     problems = [*merged.problems, *check_references(scenario)]
     if problems:
-        known_places = {problem.where for problem in problems}
-        raise ScenarioError([*problems, *(p for p in _further(scenario) if p.where not in known_places)])
+        places = {problem.where for problem in problems}
+        told = [f"{problem.path}." for problem in problems]  # an entry of it, or itself, is reported already
+        more = (p for p in _further(scenario) if not any(t.startswith(f"{p.path}.") for t in told))
+        raise ScenarioError([*problems, *(p for p in more if p.where not in places)])
     return scenario
 
 
@@ -212,8 +214,8 @@ class _Merger:
         for key, value in new.items():
             here = (*loc, key)
             old = base.get(key)
-            section = isinstance(old, dict) and isinstance(value, dict) and not _is_value(old) and not _is_value(value)
-            if section:
+            part = here[0] in SECTIONS and len(here) <= 2  # a SKU has a field `value` and is no value for it
+            if isinstance(old, dict) and isinstance(value, dict) and (part or not (_is_value(old) or _is_value(value))):
                 self.positions.setdefault(here, document.positions.get(here, Position(document.file, 1, 1)))
                 self._merge(base[key], value, here, document, level)
                 continue
@@ -239,7 +241,7 @@ class _Merger:
         except ValidationError as exc:
             for error in exc.errors():
                 below = tuple(p for p in error["loc"] if not str(p).startswith(TAG))
-                message = _message(error, raw, below, ("set", *below))
+                message = _message(error, below, ("set", *below))
                 inner = nearest(where, (*loc, *below), file)
                 self.problems.append(Problem(inner, dotted(("set", pattern, *below)), message))
             return
@@ -297,7 +299,7 @@ class _Merger:
                 error = exc.errors()[0]
                 below = tuple(p for p in error["loc"] if not str(p).startswith(TAG))
                 where = nearest(self.positions, (*here, *below), self.file)
-                message = _message(error, raw, below, (*here, *below))
+                message = _message(error, below, (*here, *below))
                 self.problems.append(Problem(where, dotted((*here, *below)), message))
                 del held[key]
 
@@ -306,7 +308,7 @@ class _Merger:
         loc: Loc = tuple(p for p in error["loc"] if not str(p).startswith(TAG))
         if loc and loc[-1] == "[key]":
             loc = loc[:-1]
-        message = _message(error, self.data, loc, loc)
+        message = _message(error, loc, loc)
         self.problems.append(Problem(nearest(self.positions, loc, self.file), dotted(loc), message))
         return loc
 
@@ -348,27 +350,30 @@ def _structural(pattern: str) -> bool:
     return head in ("groups", "workloads", "tasks")
 
 
-def _allowed(loc: Loc) -> list[str]:
-    """Keys that may stand at a place, for the hint at a misspelt one."""
-    model: type[BaseModel] | None = None
+def _allowed(loc: Loc, inside: str) -> list[str]:
+    """Keys that may stand at a place, for the hint at a misspelt one; `inside` is the tag of the form it stands in."""
+    if (form := form_named(inside)) is not None:
+        return keys_of(form)
     if len(loc) == 1:
         return [*(info.alias or name for name, info in ScenarioFile.model_fields.items()), "extends", "set"]
-    if loc[0] in SECTIONS and len(loc) == 3:
+    model: type[BaseModel] | None = None
+    if loc[0] == "set":
+        model = Edit
+    elif loc[0] in SECTIONS and len(loc) == 3:
         model = SECTIONS[str(loc[0])]
     elif len(loc) == 2 and str(loc[0]) in ScenarioFile.model_fields:
-        default = ScenarioFile.model_fields[str(loc[0])]
-        kind = default.annotation
+        kind = ScenarioFile.model_fields[str(loc[0])].annotation
         model = kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
     if model is None:
-        words = {k for form in Form.__subclasses__() for k, i in form.model_fields.items() if (i.alias or k)}
-        return sorted(words | set(FORM_KEYS))
+        return list(FORM_KEYS)
     return [info.alias or name for name, info in model.model_fields.items()]
 
 
-def _message(error: Any, data: Any, loc: Loc, schema_loc: Loc) -> str:
+def _message(error: Any, loc: Loc, schema_loc: Loc) -> str:
     kind, text = error["type"], str(error["msg"]).removeprefix("Value error, ")
     if kind == "extra_forbidden":
-        return f"unknown key {str(loc[-1])!r}{did_you_mean(str(loc[-1]), _allowed(schema_loc))}"
+        inside = next((str(p) for p in reversed(error["loc"][:-1]) if not isinstance(p, int)), "")
+        return f"unknown key {str(loc[-1])!r}{did_you_mean(str(loc[-1]), _allowed(schema_loc, inside))}"
     if kind == "missing":
         return f"{str(loc[-1])!r} is required"
     if kind == "value_error":

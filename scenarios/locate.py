@@ -32,11 +32,14 @@ def find(name_or_path: str | Path) -> Path:
     if path.suffix in (".yaml", ".yml") or len(path.parts) > 1:
         if path.exists():
             return path
-        raise ScenarioError([Problem(Position(str(path), 1, 1), "", "there is no such file")])
+        beside = [str(f) for f in path.parent.glob("*.y*ml")] if path.parent.is_dir() else []
+        message = f"there is no such file{did_you_mean(str(path), beside)}"
+        raise ScenarioError([Problem(Position(str(path), 1, 1), "", message)])
     shipped = FOLDER / f"{name_or_path}.yaml"
     if shipped.is_file():
         return shipped
-    hint = did_you_mean(str(name_or_path), names())
+    file = Path(f"{name_or_path}.yaml")
+    hint = f"; did you mean the file {file}?" if file.is_file() else did_you_mean(str(name_or_path), names())
     raise ScenarioError([Problem(Position(str(name_or_path), 1, 1), "", f"no library scenario of this name{hint}")])
 
 

@@ -23,6 +23,7 @@ __all__ = [
     "Delayed",
     "Draw",
     "Fill",
+    "Grown",
     "Mapped",
     "Node",
     "Product",
@@ -298,6 +299,27 @@ class Delayed(Node):
     def drivers(self) -> frozenset[str]:
         """See `Node.drivers`."""
         return self.part.drivers()
+
+
+@dataclass
+class Grown(_Many):
+    """A number whose changes inside a window are multiplied by a second one; later values keep what was lost."""
+
+    inside: slice
+
+    def at(self, draw: Draw) -> Array:
+        """See `Node.at`.
+
+        >>> level = Constant(np.array([10.0, 20.0, 40.0, 50.0]), Source.same(4, "stated"))
+        >>> half = Constant(np.full(4, 0.5), Source.same(4, "stated"))
+        >>> Grown((level, half), level.source, slice(1, 3)).at(Draw()).tolist()
+        [[10.0, 15.0, 25.0, 35.0]]
+        """
+        base, factor = np.broadcast_arrays(*(part.at(draw) for part in self.parts))
+        share = np.ones_like(base)
+        share[:, self.inside] = factor[:, self.inside]
+        lost = np.diff(base, axis=1, prepend=base[:, :1]) * (1.0 - share)
+        return np.asarray(base - np.cumsum(lost, axis=1))
 
 
 @dataclass

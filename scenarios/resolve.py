@@ -19,6 +19,7 @@ from scenarios.paths_match import Leaf, match, resource_words
 from scenarios.positions import Loc
 from scenarios.references import idle_costs
 from scenarios.structure import build_network, horizon_of, network_path
+from scenarios.values import EDIT_KEYS
 from supply.network import Horizon, Network
 
 if TYPE_CHECKING:
@@ -218,7 +219,7 @@ def _words(applied: AppliedEdit) -> str:
     """An edit in words, for the notes of the inputs table."""
     edit = applied.edit
     raw = applied.raw if isinstance(applied.raw, dict) else {"replace": applied.raw}
-    kind = next((k for k in ("scale", "add", "delay", "replace") if getattr(edit, k) is not None), "replace")
+    kind = next((k for k in EDIT_KEYS if getattr(edit, k) is not None), "replace")
     detail = raw.get(kind, raw) if isinstance(raw, dict) else raw
     span = (f" from {edit.start}" if edit.start else "") + (f" to {edit.end}" if edit.end else "")
     return f"edited: {kind} {detail}{span}"

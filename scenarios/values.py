@@ -25,6 +25,7 @@ from pydantic import (
 from scenarios.horizon import PERIOD
 
 __all__ = [
+    "EDIT_KEYS",
     "FORM_KEYS",
     "TAG",
     "ByPeriod",
@@ -38,11 +39,14 @@ __all__ = [
     "Span",
     "StatedForm",
     "Value",
+    "form_named",
     "form_of",
+    "keys_of",
     "parse_value",
 ]
 
 TAG = "form:"
+EDIT_KEYS = ("scale", "add", "replace", "delay", "scale_growth")
 #: A number, and a unit that does not begin like one (so that a day such as 2026-01-01 is no number).
 _NUMBER = re.compile(r"\s*([+-]?(?:[0-9][0-9_]*(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*((?![-+.:_0-9]).*?|)\s*")
 _LONGEST = 200
@@ -250,9 +254,10 @@ class ByPeriod(BaseModel):
 
 
 class Edit(Form):
-    """`{scale: X}`, `{add: X}`, `{replace: V}` or `{delay: 2 quarter}`, each within optional `from` and `to`."""
+    """`{scale: X}`, `{add: X}`, `{replace: V}`, `{delay: 2 quarter}` or `{scale_growth: X}`, within `from` and `to`."""
 
     scale: Value | None = None
+    scale_growth: Value | None = None
     add: Value | None = None
     replace: Value | None = None
     delay: Scalar | None = None
@@ -262,9 +267,9 @@ class Edit(Form):
 
     @model_validator(mode="after")
     def _one(self) -> Edit:
-        given = [k for k in ("scale", "add", "replace", "delay") if getattr(self, k) is not None]
+        given = [k for k in EDIT_KEYS if getattr(self, k) is not None]
         if len(given) != 1:
-            raise ValueError(f"an edit has exactly one of scale, add, replace, delay; got {', '.join(given) or 'none'}")
+            raise ValueError(f"an edit has exactly one of {', '.join(EDIT_KEYS)}; got {', '.join(given) or 'none'}")
         if self.start and self.end and self.start > self.end and len(self.start) == len(self.end):
             raise ValueError(f"from {self.start} is after to {self.end}")
         return self
@@ -282,7 +287,20 @@ _BY_KEY: dict[str, type[Form]] = {
     "ratio": RatioForm,
     "path": PathForm,
 }
-EDIT_KEYS = ("scale", "add", "replace", "delay")
+
+
+def keys_of(form: type[Form]) -> list[str]:
+    """Keys of a form or an edit, as they are spelt in a file.
+
+    >>> keys_of(PathForm)
+    ['path', 'note']
+    """
+    return [info.alias or name for name, info in form.model_fields.items()]
+
+
+def form_named(tag: str) -> type[Form] | None:
+    """The form of a tag in the place of a validation error."""
+    return _BY_KEY.get(tag.removeprefix(TAG))
 
 
 def form_of(raw: Any) -> str:
@@ -339,5 +357,5 @@ def parse_edit(raw: Any) -> Edit:
     if isinstance(raw, dict) and any(key in raw for key in EDIT_KEYS) and not any(key in raw for key in FORM_KEYS):
         return _EDIT.validate_python(raw)
     return Edit.model_construct(
-        replace=parse_value(raw), scale=None, add=None, delay=None, start=None, end=None, note=""
+        replace=parse_value(raw), scale=None, scale_growth=None, add=None, delay=None, start=None, end=None, note=""
     )

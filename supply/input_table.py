@@ -100,12 +100,20 @@ def unread(header: Iterable[str], read: Collection[str]) -> list[str]:
 def slips(names: Iterable[str], read: Collection[str]) -> list[str]:
     """Names that nothing reads and that are nearly one which is read and missing, each with what it may mean.
 
+    Half of a column that may be called either way (`concurrency` of `concurrency_or_batch`) is near too.
+
     >>> slips(["model", "hardwere", "remark"], ["model", "hardware"])
     ["'hardwere' (did you mean hardware?)"]
+    >>> slips(["batch"], ["concurrency_or_batch"])
+    ["'batch' (did you mean concurrency_or_batch?)"]
     """
     given = [name.strip() for name in names]
     free = sorted(set(read) - set(given))
-    near = {name: difflib.get_close_matches(name, free, n=1, cutoff=_SLIP) for name in unread(given, read)}
+    either = {half: [name] for name in free if "_or_" in name for half in name.split("_or_")}
+    near = {
+        name: either.get(name) or difflib.get_close_matches(name, free, n=1, cutoff=_SLIP)
+        for name in unread(given, read)
+    }
     return [f"{name!r} (did you mean {found[0]}?)" for name, found in near.items() if found]
 
 

@@ -23,7 +23,8 @@ def predict_verb(cases: Path, out: Path, anchor: Path | None, as_json: bool) -> 
     if as_json:
         print_json({"out": str(out), "rows": len(answers), "answered": answered, "columns_not_read": passed})
     else:
-        line(f"{answered} of {len(answers)} rows answered; the others say why in `reason`.")
+        others = "; the others say why in `reason`" if answered < len(answers) else ""
+        line(f"{answered} of {len(answers)} rows answered{others}.")
         if passed:
             line(f"columns that were not read: {', '.join(passed)}")
         whole(f"written: {out}")

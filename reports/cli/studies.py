@@ -170,10 +170,15 @@ def compare_verb(first: str, second: str, as_json: bool, outputs: list[str] | No
     line(f"From {found.first} ({old.title})")
     line(f"to {found.second} ({resolved.scenario.title}).")
     for name, row in found.outputs.items():
-        share = f", {100 * row['change'] / row['first']:+.1f} %" if row["first"] else ""
+        share = f", {100 * row['change'] / row['first']:+.1f} %" if row["first"] and row["change"] else ""
         change = f"{amount(row['first'])} to {amount(row['second'])} {output_unit(name, resolved.network)}"
         head(f"{output_words(name, resolved.network)}: {change}{share}")
         _print_parts(row, resolved)
+    for scenario, values in found.only.items():
+        head(f"only in {scenario}")
+        for name, value in values.items():
+            told = f"{output_words(name, resolved.network)}: {amount(value)} {output_unit(name, resolved.network)}"
+            line(told, indent=2)
     _print_newly_binding(found.binding, resolved)
     line()
     how = "exact (every subset solved)" if found.exact else "from sampled orders of change"

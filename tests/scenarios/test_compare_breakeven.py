@@ -178,3 +178,39 @@ def test_as_many_players_as_are_split_exactly_are_split_exactly() -> None:
         parts, exact = shapley(game, ["a", "b", "c"], 1, exact_up_to)
         assert exact is expected
         assert parts.sum() == pytest.approx(9.0)
+
+
+NEW_PRODUCT = """\
+title: A new product
+extends: course_11_1
+materials: {gadget: {unit: gadget}}
+resources: {line: {stage: packaging, capacity: 3000}}
+processes: {pack: {input: {die: 1}, output: {gadget: 1}, uses: {line: 1}, lead_time: 0 week}}
+demand: {gadget: {price: 2}}
+outputs: ["finished:gadget@2026", "finished:*@2026", "price:line@2026", "objective"]
+"""
+
+
+def test_what_one_scenario_does_not_have_is_zero_or_told(tmp_path: Path) -> None:
+    path = tmp_path / "gadget.yaml"
+    path.write_text(NEW_PRODUCT, encoding="utf-8")
+    found = compare("course_11_1", path)
+    gadget = found.outputs["finished:gadget@2026"]
+    assert (gadget["first"], gadget["second"], gadget["parts"]) == (0.0, 3000.0, {"structure": 3000.0})
+    assert list(found.only) == ["gadget"] and list(found.only["gadget"]) == ["price:line@2026"]
+    assert "price:line@2026" not in found.outputs
+    assert any("price:line@2026 is 1 in gadget; the other does not have it" in words for words in found.words)
+    back = compare(path, "course_11_1")  # the outputs of either scenario are compared
+    assert back.outputs["finished:gadget@2026"]["change"] == -3000.0
+    with pytest.raises(ScenarioError, match="no subject 'gadgte' of finished; did you mean gadget"):
+        compare("course_11_1", path, outputs=["finished:gadgte@2026"])
+    with pytest.raises(ScenarioError, match="period 2031 is not reported; periods are 2026-Q1 to 2026-Q1"):
+        compare("course_11_1", path, outputs=["finished:gadget@2031"])
+
+
+def test_noise_of_the_solves_is_no_change() -> None:
+    from scenarios.compare import _entry
+
+    entry = _entry(10_000.0, 12_000.0, {"a": 2000.0, "b": -1.3e-9}, {"a": 2000.0, "b": 4e-10})
+    assert entry["parts"] == {"a": 2000.0, "b": 0.0} and entry["alone"]["b"] == 0.0
+    assert entry["interaction"] == 0.0

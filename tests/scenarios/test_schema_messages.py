@@ -190,3 +190,31 @@ def test_course_case_resolves_to_its_numbers() -> None:
     assert network.objective.kind == "units"
     assert network.values["resources.fab.capacity"].tolist() == [15000.0]
     assert network.horizon.length == 1
+
+
+def test_a_child_that_writes_the_value_of_a_product_keeps_the_rest_of_it(tmp_path: Path) -> None:
+    child = write(tmp_path, "title: Child\nextends: small\nfleet: {b200: {value: 3, regions: [us]}}\n")
+    scenario = load_scenario(child)
+    assert scenario.file.fleet["b200"].material == "b200_ready"
+    assert scenario.file.fleet["b200"].regions == ("us",)
+    assert resolve(scenario).network.values["fleet.b200.value"][0] == 3
+
+
+def test_a_wrong_name_is_told_once_and_a_wrong_key_names_those_of_its_place(tmp_path: Path) -> None:
+    child = "title: Child\nextends: small\nfleet: {b200: {regions: [us, mars]}}\n"
+    assert problems(tmp_path, child) == [
+        "case.yaml:3:30: fleet.b200.regions.1: there is no region 'mars'; it may be europe, rest, us"
+    ]
+    edits = "title: Child\nextends: small\nset:\n  power: {scale: 2, til: 2026}\n  yield: {value: 1, rnge: [1, 2]}\n"
+    found = problems(tmp_path, edits)
+    assert found[0].endswith("unknown key 'til'; it may be add, delay, from, note, replace, scale, scale_growth, to")
+    assert found[1].endswith("unknown key 'rnge'; did you mean range?")
+
+
+def test_a_file_meant_by_its_name_alone_is_offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, "title: x\n", "my_case.yaml")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ScenarioError, match=r"no library scenario of this name; did you mean the file my_case.yaml\?"):
+        load_scenario("my_case")
+    with pytest.raises(ScenarioError, match=r"there is no such file; did you mean my_case.yaml\?"):
+        load_scenario("my_csae.yaml")

@@ -98,13 +98,28 @@ def test_a_flow_series_is_the_flow_of_its_quarter(tmp_path: Path) -> None:
     assert case(tmp_path, capacity="{series: nvl72_rack_output_limit}").nodes[CAPACITY].value[2] == pytest.approx(value)
 
 
+def test_growth_is_scaled_inside_a_window_and_what_was_lost_stays_lost(tmp_path: Path) -> None:
+    capacity = "{2025-Q1: 100, 2025-Q2: 150, 2025-Q3: 250, 2025-Q4: 240}"
+    edit = "set: {resources.line.capacity: {scale_growth: 0.8, from: 2025-Q2, to: 2025-Q3}}"
+    # +50 and +100 become +40 and +80; the 10 fewer of Q4 stay 10 fewer
+    assert number(tmp_path, CAPACITY, capacity=capacity, more=edit)[:5] == [100, 140, 220, 210, 210]
+    whole = edit.replace(", from: 2025-Q2, to: 2025-Q3", "")
+    assert number(tmp_path, CAPACITY, capacity=capacity, more=whole)[:5] == [100, 140, 220, 212, 212]
+    none = edit.replace("0.8", "1")
+    assert number(tmp_path, CAPACITY, capacity=capacity, more=none)[:4] == [100, 150, 250, 240]
+    uncertain = "{value: 0.8, range: [0.5, 1.0]}"
+    drawn = case(tmp_path, capacity=capacity, more=edit.replace("0.8", uncertain)).nodes[CAPACITY]
+    low, high = drawn.at(Draw({f"{CAPACITY} (scale_growth)": np.array([0.0, 1.0])}))
+    assert low[:4].tolist() == [100, 125, 175, 165] and high[:4].tolist() == [100, 150, 250, 240]
+
+
 def test_arithmetic_carries_units(tmp_path: Path) -> None:
     wafer_price = catalog().series("cowos_wafer_price").at("2025-Q1").value
     per_wafer = catalog().series("packages_per_cowos_wafer_nvidia_b200").at("2025-Q1").value
     cost = "{sum: [{ratio: [{series: cowos_wafer_price}, {series: packages_per_cowos_wafer_nvidia_b200}]}, 250]}"
     assert number(tmp_path, COST, cost=cost)[0] == pytest.approx(wafer_price / per_wafer + 250)
     assert number(tmp_path, CAPACITY, capacity="{product: [1000 wafers/month, 0.3]}")[0] == pytest.approx(900)
-    with pytest.raises(ScenarioError, match=r"the result is in USD\^2"):
+    with pytest.raises(ScenarioError, match=r"its units .* leave USD\^2"):
         case(tmp_path, cost="{product: [3 USD/wafer, 2 USD]}")
     with pytest.raises(ScenarioError, match="divides by zero"):
         case(tmp_path, cost="{ratio: [3, {2025-Q1: 1, 2025-Q3: 0}]}")
