@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from reports.catalogue import say
 from reports.figures.style import INK, STAGE_COLOURS, FigureCard, drawing, svg_text, wrapped
 from reports.tables import records
-from reports.wording import percent, plain
+from reports.wording import listing, percent, plain
 
 __all__ = ["roofline"]
 
@@ -55,14 +56,17 @@ def roofline(points: pd.DataFrame, subtitle: str) -> FigureCard:
             _names(renderer, panel, finite[(finite["model"] == model) & (finite["time_share"] >= NAMED)])
         svg = svg_text(figure)
     headline = _headline(points)
-    dashed = "; dashed: best measured rates" if set(MEASURED) <= set(points) else ""
+    said = {
+        "models": listing(models),
+        "hardware": points["hardware"].iloc[0],
+        "least": percent(NAMED, 1),
+        "dashed": say("figures.roofline.dashed") if set(MEASURED) <= set(points) else "",
+    }
     return FigureCard(
         "roofline",
         headline,
-        f"Operators of {' and '.join(models)} on {points['hardware'].iloc[0]}; circles: decode step, squares: prefill; "
-        f"filled: bound by memory bandwidth, hollow: by compute; area: share of its phase's time, named from "
-        f"{percent(NAMED, 1)}{dashed}. Points at datasheet rates, a bound: measured kernels lie lower; {subtitle}",
-        f"Roofline plot, log-log, one panel a model. {headline}.",
+        say("figures.roofline.subtitle", **said, scope=subtitle),
+        say("figures.roofline.alt", headline=headline),
         svg,
         points,
     )
@@ -158,6 +162,8 @@ def _headline(points: pd.DataFrame) -> str:
     bound = decode["time_share"].where(decode["limited_by"] == "memory_bandwidth", 0.0)
     memory = float(bound.groupby(decode["model"]).sum().min()) if len(decode) else 0.0
     if memory >= 0.5:
-        return f"Memory bandwidth bounds {percent(memory)}{' or more' * (memory < 0.995)} of a decode step"
+        more = memory < 0.995
+        return say("figures.roofline.memory_more" if more else "figures.roofline.memory", share=percent(memory))
     worst = points.sort_values("time_share").iloc[-1]
-    return f"{WORDS[worst['limited_by']].capitalize()} bounds {worst['operator'].replace('_', ' ')}"
+    limit, operator = WORDS[worst["limited_by"]].capitalize(), worst["operator"].replace("_", " ")
+    return say("figures.roofline.other", limit=limit, operator=operator)
