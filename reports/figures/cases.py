@@ -238,7 +238,7 @@ def scoreboard(scores: pd.DataFrame, subtitle: str) -> FigureCard:
             axes.set_xlim(0, most * 1.35)
             axes.grid(axis="x", color="#e6e6e6", linewidth=0.6)
             axes.set_title(f"Known up to {origin}", fontweight="bold")
-        panels[-1, 0].set_xlabel("million accelerators finished a year")
+        panels[-1, 0].set_xlabel(say("figures.axes.finished"))
         svg = svg_text(figure)
     hits = int(scores["inside"].sum())
     rivals = scores.dropna(subset=["score", "score_last"])

@@ -99,7 +99,7 @@ def _origin_line(axes: Any, place: int) -> None:
 
 def _end_labels(axes: Any, row: Any, place: int) -> None:
     """Labels at the right ends of the bands, pushed apart until no two overlap."""
-    words = {"q05": "5 % of draws are lower", "q25": "25 %", "q50": "median", "q75": "75 %", "q95": "95 %"}
+    words = {"q05": say("figures.fan.lower", share="5 %"), "q25": "25 %", "q50": "median", "q75": "75 %", "q95": "95 %"}
     top = max(float(row["q95"]) * 1.05, 1e-12)
     least = 0.075 * top
     spots: list[float] = []

@@ -33,7 +33,7 @@ def front_measured(points: pd.DataFrame, subtitle: str) -> FigureCard:
     with drawing(WIDTH, 3.6, nrows=1, ncols=len(skus), sharey=True, sharex=True, squeeze=False) as (figure, panels):
         for k, (panel, sku) in enumerate(zip(panels[0], skus, strict=True)):
             _panel(panel, points[points["hardware"] == sku], colour_of(sku.lower().replace("-", "_")), k)
-        panels[0, 0].set_ylabel("USD per million output tokens, all spending")
+        panels[0, 0].set_ylabel(say("figures.axes.usd_per_mtoken_all"))
         svg = svg_text(figure)
     inside = int(((points["usd_per_mtoken"] >= points["low"]) & (points["usd_per_mtoken"] <= points["high"])).sum())
     headline = say("figures.front_measured.headline", inside=inside, all=len(points))
@@ -68,7 +68,7 @@ def _panel(panel: Any, rows: pd.DataFrame, colour: str, k: int) -> None:
     panel.set_xscale("log")
     panel.set_yscale("log")
     panel.set_title(f"{rows['hardware'].iloc[0]}: {rows['setup'].iloc[0]}", fontsize=8.5)
-    panel.set_xlabel("output tokens/s one user sees")
+    panel.set_xlabel(say("figures.axes.user_speed"))
     panel.grid(color="#ececec", linewidth=0.6)
     for axis in (panel.xaxis, panel.yaxis):
         axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))

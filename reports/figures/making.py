@@ -128,7 +128,7 @@ def yield_curves(curves: pd.DataFrame, dies: dict[str, float], shown: str = "neg
         axes.set_xlim(0, curves["area_mm2"].max() * 1.2)
         axes.set_xticks(range(0, 900, 100))
         axes.set_xlabel("die area, mm²")
-        axes.set_ylabel("dies free of defects, %")
+        axes.set_ylabel(say("figures.axes.free_of_defects"))
         axes.grid(axis="y", color="#ececec", linewidth=0.6)
         svg = svg_text(figure)
     top = curves[curves["area_mm2"] == curves["area_mm2"].max()]
@@ -232,10 +232,10 @@ def stack_heights(table: pd.DataFrame) -> FigureCard:
                                textcoords="offset points", ha="center", fontsize=8)  # fmt: skip
             panel.set_title(memory.upper().replace("HBM3E", "HBM3E"), fontweight="bold")
             panel.set_xticks(sorted(set(table["height"])))
-            panel.set_xlabel("DRAM dies in the stack")
+            panel.set_xlabel(say("figures.axes.stack_dies"))
             panel.set_ylim(0, 100)
             panel.grid(axis="y", color="#ececec", linewidth=0.6)
-        grid[0][0].set_ylabel("good stacks per die started x height, %")
+        grid[0][0].set_ylabel(say("figures.axes.stack_yield"))
         svg = svg_text(figure)
     newest = table[table["memory"] == memories[-1]].sort_values("height")
     low, high = newest.iloc[-1], newest.iloc[0]

@@ -92,9 +92,8 @@ def _owner(axes: Any, owner: pd.DataFrame, day: pd.Timestamp) -> None:
         x = day - pd.Timedelta(days=130 * (len(owner) - 1 - k))
         axes.plot([x, x], [r.low, r.high], color=colour, linewidth=2.2)
         axes.plot(x, r.value, mark, color=colour, markerfacecolor="white", markersize=5)
-    axes.text(
-        0.03, 0.06, f"all as of {day:%Y-%m-%d}, set side by side", transform=axes.transAxes, fontsize=7.5, color=INK
-    )
+    words = say("figures.price_series.set_beside", day=f"{day:%Y-%m-%d}")
+    axes.text(0.03, 0.06, words, transform=axes.transAxes, fontsize=7.5, color=INK)
 
 
 def _axes(grid: Any, first: int, last: int) -> None:

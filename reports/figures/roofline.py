@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -48,8 +49,8 @@ def roofline(points: pd.DataFrame, subtitle: str) -> FigureCard:
         for panel, model in zip(panels[0], models, strict=True):
             _panel(panel, finite[finite["model"] == model], (low, high * 1.6))
             panel.set_title(model, fontweight="bold")
-        panels[0, 0].set_ylabel("TFLOP/s of one accelerator, dense")
-        panels[0, len(models) // 2].set_xlabel("FLOP per byte moved to or from memory")
+        panels[0, 0].set_ylabel(say("figures.axes.attained"))
+        panels[0, len(models) // 2].set_xlabel(say("figures.axes.intensity"))
         panels[0, 0].set_ylim(low * bandwidth / 1e12 * 0.6, top / 1e12 * 60)
         renderer = _laid_out(figure)
         for panel, model in zip(panels[0], models, strict=True):
@@ -94,9 +95,8 @@ def _panel(axes: Any, points: pd.DataFrame, ends: tuple[float, float]) -> None:
     axes.set_xlim(*ends)
     _roofs(axes, points, ends)
     for r in records(points.sort_values("time_share", ascending=False)):
-        spot = (r.intensity_flop_per_byte, r.attained_flop_per_s / 1e12)
         look = {"facecolor": FACES[r.limited_by], "edgecolors": INK, "linewidths": 0.9, "zorder": 6}
-        axes.scatter(*spot, s=26 + 380 * r.time_share, marker=MARKS.get(r.phase, "D"), **look)
+        axes.scatter(*_spot(r), s=_area(r.time_share), marker=MARKS.get(r.phase, "D"), **look)
     axes.grid(color="#ececec", linewidth=0.6)
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(LogLocator(numticks=7))
@@ -135,25 +135,42 @@ def _laid_out(figure: Any) -> Any:
 
 
 def _names(renderer: Any, axes: Any, points: pd.DataFrame) -> None:
-    """Names beside the marks; a name that would touch an earlier one moves down until it does not."""
+    """Names beside the marks, right or left of them; one that would touch another text or a mark moves down."""
     taken: list[Any] = [t.get_window_extent(renderer) for t in axes.texts]
-    edge = axes.get_window_extent().x1
+    taken += [_mark_box(axes, r) for r in records(points)]
+    frame = axes.get_window_extent()
     for r in records(points.sort_values(["phase", "time_share"], ascending=[True, False])):
         words = wrapped(f"{r.operator.replace('_', ' ')}, {percent(r.time_share)}", 18)
-        spot = (r.intensity_flop_per_byte, r.attained_flop_per_s / 1e12)
-        for step in range(16):
-            text = axes.annotate(
-                words, spot, xytext=(11, -9 - 10 * step), textcoords="offset points", fontsize=7.5, bbox=GROUND
-            )
+        box = None
+        for down, side in itertools.product(range(16), ("left", "right")):
+            if box is not None:
+                text.remove()
+            place = (11 if side == "left" else -11, -5 - 10 * down)
+            look = {"textcoords": "offset points", "fontsize": 7.5, "bbox": GROUND, "zorder": 7, "linespacing": 1.0}
+            text = axes.annotate(words, _spot(r), xytext=place, ha=side, **look)
             box = text.get_window_extent(renderer)
-            if box.x1 > edge:
-                text.set_ha("right")
-                text.set_position((-11, -9 - 10 * step))
-                box = text.get_window_extent(renderer)
-            if not any(box.overlaps(b) for b in taken):
+            inside = box.x0 >= frame.x0 and box.x1 <= frame.x1
+            if inside and not any(box.overlaps(b) for b in taken):
                 break
-            text.remove()
         taken.append(box)
+
+
+def _spot(r: Any) -> tuple[float, float]:
+    return r.intensity_flop_per_byte, r.attained_flop_per_s / 1e12
+
+
+def _mark_box(axes: Any, r: Any) -> Any:
+    """Where a mark lies, in dots."""
+    from matplotlib.transforms import Bbox
+
+    x, y = axes.transData.transform(_spot(r))
+    half = 0.5 * np.sqrt(_area(r.time_share)) * axes.figure.dpi / 72
+    return Bbox([[x - half, y - half], [x + half, y + half]])
+
+
+def _area(share: float) -> float:
+    """Area of a mark in square points."""
+    return 26 + 380 * share
 
 
 def _headline(points: pd.DataFrame) -> str:

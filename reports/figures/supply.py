@@ -6,11 +6,11 @@ from typing import Any
 
 import pandas as pd
 
+from reports.catalogue import say
 from reports.figures.style import (
     INK,
     STAGE_COLOURS,
     STAGE_ORDER,
-    STAGE_TITLES,
     FigureCard,
     colour_of,
     drawing,
@@ -23,7 +23,8 @@ from reports.figures.style import (
     svg_text,
     wrapped,
 )
-from reports.wording import count, leader_since
+from reports.spans import number
+from reports.wording import count, leader_since, stage_head
 
 __all__ = [
     "accelerator_stack",
@@ -54,15 +55,15 @@ def binding_timeline(binding: pd.DataFrame, periods: list[str], subtitle: str) -
         for row, stage in enumerate(stages):
             for column, period in enumerate(periods):
                 _share_cell(axes, column, row, float(share[period][stage]), STAGE_COLOURS.get(stage, "#777777"))
-        grid_axes(axes, periods, [STAGE_TITLES.get(s, s) for s in stages])
+        grid_axes(axes, periods, [stage_head(s) for s in stages])
         svg = svg_text(figure)
     data = share.T.reset_index().melt("period", var_name="stage", value_name="share_of_rent")
     headline = _timeline_headline(share, periods)
     return FigureCard(
         "binding_timeline",
         headline,
-        f"Share of each period's scarcity value by stage, percent; grey: not scarce; {subtitle}",
-        f"Grid of stages by period, share of scarcity value in each cell. {headline}.",
+        say("figures.binding_timeline.subtitle", scope=subtitle),
+        say("figures.binding_timeline.alt", headline=headline),
         svg,
         data,
     )
@@ -89,16 +90,16 @@ def _timeline_headline(share: pd.DataFrame, periods: list[str]) -> str:
     """The last lasting leader and since when, in at most ten words."""
     leaders = [f"{share[p].idxmax()}" if share[p].max() > SEEN else "" for p in periods]
     if not any(leaders):
-        return "Nothing binds"
+        return say("figures.binding_timeline.nothing")
     end = max(k for k, s in enumerate(leaders) if s)
     start, breaks = leader_since(leaders[: end + 1])
-    name = STAGE_TITLES.get(leaders[end], leaders[end])
+    name, since = stage_head(leaders[end]), periods[start]
     if start == 0 and not breaks:
-        return f"{name} is the costliest limit throughout"
+        return say("figures.binding_timeline.throughout", stage=name)
     if breaks:
-        return f"{name} is the costliest limit from {periods[start]}, with breaks"
-    before = STAGE_TITLES.get(leaders[start - 1], leaders[start - 1])
-    return f"{name} is the costliest limit from {periods[start]}, before it {before}"
+        return say("figures.binding_timeline.breaks", stage=name, since=since)
+    earlier = stage_head(leaders[start - 1])
+    return say("figures.binding_timeline.before", stage=name, since=since, earlier=earlier)
 
 
 def utilisation_map(table: pd.DataFrame, periods: list[str], now: str, subtitle: str) -> FigureCard:
@@ -120,14 +121,12 @@ def utilisation_map(table: pd.DataFrame, periods: list[str], now: str, subtitle:
         grid_axes(axes, periods, list(names["title"]))
         svg = svg_text(figure)
     full = int((grid[now] > 0.995).sum())
-    headline = f"{full} of {int(grid[now].notna().sum())} limits are full in {now}"
+    headline = say("figures.utilisation.headline", full=full, all=int(grid[now].notna().sum()), period=now)
     return FigureCard(
         "utilisation",
         headline,
-        "Use of each limit, percent of stated capacity; black outline: one more unit is worth something (dotted: only "
-        "because a share of it held by contract is used up); hatched: no capacity. Full is not the same as scarce; "
-        f"{subtitle}",
-        f"Heat map of utilisation by limit and period, 0 to 100 percent. {headline}.",
+        say("figures.utilisation.subtitle", scope=subtitle),
+        say("figures.utilisation.alt", headline=headline),
         svg,
         table[["resource", "stage", "period", "utilisation", "binds"]],
     )
@@ -181,13 +180,16 @@ def accelerator_stack(
     yearly = data[data["quantity"] == shown[-1]].assign(year=lambda d: d["period"].str[:4])
     sums = yearly.groupby("year")["value"].sum()
     first, last = sums.index[0], sums.index[-1]
-    words = f"{shown[-1].capitalize()}: {count(sums[first], 2)} in {first}"
-    headline = words if first == last else f"{words}, {count(sums[last], 2)} in {last}"
+    said = {"first": count(sums[first], 2), "year": str(first)}
+    headline = say(f"figures.accelerators.one_{shown[-1]}", **said)
+    if first != last:
+        said |= {"last": count(sums[last], 2), "end": str(last)}
+        headline = say(f"figures.accelerators.two_{shown[-1]}", **said)
     return FigureCard(
         "accelerators",
         headline,
-        f"Accelerators by product, world, thousand a period; key in the order of the stack; {subtitle}",
-        f"Stacked columns of accelerators by product and period. {headline}.",
+        say("figures.accelerators.subtitle", scope=subtitle),
+        say("figures.accelerators.alt", headline=headline),
         svg,
         data,
     )
@@ -232,13 +234,14 @@ def bottleneck_prices(table: pd.DataFrame, periods: list[str], subtitle: str, to
         for line in panels:
             line[0].set_ylabel("USD per GPU-hour", fontsize=8)
         svg = svg_text(figure)
-    headline = f"{few_words(titles[kept[0]], 6)} carries the highest price" if kept else "No limit has a price"
+    headline = say("figures.bottleneck_prices.nothing")
+    if kept:
+        headline = say("figures.bottleneck_prices.headline", limit=few_words(titles[kept[0]], 6))
     return FigureCard(
         "bottleneck_prices",
         headline,
-        "Marginal value of the limit embodied in the reference product, at fixed product values, USD per sold GPU-hour "
-        f"(power: lasting price); {subtitle}",
-        f"Small bar charts of the price of each limit by period, one scale. {headline}.",
+        say("figures.bottleneck_prices.subtitle", scope=subtitle),
+        say("figures.bottleneck_prices.alt", headline=headline),
         svg,
         table,
     )
@@ -255,23 +258,23 @@ def power_limits(table: pd.DataFrame, periods: list[str], headline: str, subtitl
         axes.fill_between(x, t["low_mw"] / 1e3, t["high_mw"] / 1e3, color=POWER, alpha=0.15, linewidth=0)
         axes.plot(x, t["capacity_mw"] / 1e3, color=POWER, linewidth=2)
         axes.plot(x, t["used_mw"] / 1e3, color=CHIPS, linewidth=2, linestyle="--")
-        axes.set_ylabel("GW, facility watts")
+        axes.set_ylabel(say("figures.axes.power"))
         axes.set_ylim(bottom=0)
         axes.margins(x=0.01)
         axes.grid(axis="y", color="#e6e6e6", linewidth=0.6)
         period_ticks(axes, periods)
         _key(
             axes,
-            ("band: all regions at their low and at their high case", POWER),
-            ("solid: energised power (central case)", POWER),
-            ("dashed: reserved for the fleet", CHIPS),
+            (say("figures.power.key_band"), POWER),
+            (say("figures.power.key_solid"), POWER),
+            (say("figures.power.key_dashed"), CHIPS),
         )
         svg = svg_text(figure)
     return FigureCard(
         "power",
         headline,
-        f"Energised AI power and what plans reserve for the fleet, GW at the period's mean; {subtitle}",
-        f"Two lines over time with a band. {headline}.",
+        say("figures.power.subtitle", scope=subtitle),
+        say("figures.power.alt", headline=headline),
         svg,
         table,
     )
@@ -297,26 +300,26 @@ def potentials(table: pd.DataFrame, periods: list[str], subtitle: str) -> Figure
         axes.plot(x, chips, color=CHIPS, linewidth=2)
         axes.plot(x, power, color=POWER, linewidth=2, linestyle="--")
         axes.plot(x, t["built_mw"], color=INK, linewidth=1.2, linestyle=":")
-        axes.set_ylabel("GW of fleet, planning watts")
+        axes.set_ylabel(say("figures.axes.fleet"))
         axes.set_ylim(bottom=0)
         axes.margins(x=0.01)
         axes.grid(axis="y", color="#e6e6e6", linewidth=0.6)
         period_ticks(axes, periods)
         _key(
             axes,
-            ("solid: fleet if power were no limit", CHIPS),
-            ("dashed: fleet if chips were no limit", POWER),
-            ("dotted: fleet in this run; shaded: what waits for the scarcer of the two", INK),
+            (say("figures.potentials.key_solid"), CHIPS),
+            (say("figures.potentials.key_dashed"), POWER),
+            (say("figures.potentials.key_dotted"), INK),
         )
         svg = svg_text(figure)
     gap = float((chips - power).iloc[-1])
-    who = "Power holds back" if gap >= 0 else "Chips hold back"
-    headline = f"{who} {abs(gap):.0f} GW of fleet by {periods[-1]}"
+    held = {"gap": number(abs(gap), ".0f"), "period": periods[-1]}
+    headline = say("figures.potentials.power_holds" if gap >= 0 else "figures.potentials.chips_hold", **held)
     return FigureCard(
         "potentials",
         headline,
-        f"Fleet at period end with power limits dropped and with chip limits dropped, GW; {subtitle}",
-        f"Lines over time with the gap shaded. {headline}.",
+        say("figures.potentials.subtitle", scope=subtitle),
+        say("figures.potentials.alt", headline=headline),
         svg,
         table,
     )

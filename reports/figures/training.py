@@ -33,7 +33,7 @@ def training_scaling(runs: pd.DataFrame, subtitle: str) -> FigureCard:
         _band(time, runs, ("days", "days_low", "days_high"), 1.0, STAGE_COLOURS["server"])
         time.set_ylabel("elapsed days")
         _band(money, runs, ("rental_usd", "rental_low", "rental_high"), 1e6, STAGE_COLOURS["rack"])
-        money.set_ylabel("rent at owner cost, million USD")
+        money.set_ylabel(say("figures.axes.rent"))
         money.set_ylim(bottom=0)
         time.set_yscale("log")
         time.yaxis.set_major_formatter(lambda v, _: f"{v:g}")
@@ -81,4 +81,4 @@ def _shares(axes: Any, runs: pd.DataFrame, labels: list[str]) -> None:
     for k, v in enumerate(runs["goodput"]):
         axes.text(k, 100 * v - 4, f"{100 * v:.0f}", ha="center", va="top", fontsize=8, color="white", fontweight="bold")
     axes.set_ylim(0, 100)
-    axes.set_ylabel("share of elapsed time, %")
+    axes.set_ylabel(say("figures.axes.elapsed"))

@@ -63,8 +63,8 @@ def binding_map(
         axes.set_xticks([k + 0.5 for k in range(len(x))], [percent(v, 3) for v in x], fontsize=8)
         axes.set_yticks([k + 0.5 for k in range(len(y))], [percent(v, 3) for v in y], fontsize=8)
         axes.tick_params(length=0)
-        axes.set_xlabel(wrapped(f"{titles.get(found['x'], found['x'])}, percent of base", 90))
-        axes.set_ylabel(wrapped(f"{titles.get(found['y'], found['y'])}, percent of base", 30, 3))
+        axes.set_xlabel(wrapped(say("figures.axes.of_base", input=titles.get(found["x"], found["x"])), 90))
+        axes.set_ylabel(wrapped(say("figures.axes.of_base", input=titles.get(found["y"], found["y"])), 30, 3))
         svg = svg_text(figure)
     headline = _headline(names, titles)
     rows = [(x[i], y[j], values[j, i], names[j][i]) for j in range(len(y)) for i in range(len(x))]

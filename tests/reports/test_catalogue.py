@@ -15,7 +15,7 @@ from reports.catalogue import Catalogue, columns, english, say, using
 ROOM = Path(str(sections.__file__)).parent.parent
 #: Files whose sentences are all in the catalogue.
 MODULES = sorted(
-    [*(ROOM / "sections").glob("*.py")]
+    [*(ROOM / "sections").glob("*.py"), *(ROOM / "figures").glob("*.py")]
     + [ROOM / f"{n}.py" for n in ("draws", "market_report", "pdf", "wording", "first_page", "answer_text", "context")]
 )
 #: Values of a column of a table of the run, not words of the report.
