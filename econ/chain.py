@@ -17,7 +17,7 @@ from typing import Any
 from econ.agent_price import OwnPrice
 from econ.agent_task import TaskCost, agent_task, task_cost
 from econ.cost_breakdown import CostBreakdown
-from econ.owner_cost import OwnerInputs, default_use, owner_inputs
+from econ.owner_cost import OwnerInputs, StatedPart, default_use, owner_inputs
 from econ.throughput_check import ImpossibleThroughputError
 from econ.token_cost import Engine, TokenCost, Workload, default_engine, token_cost, workload
 from econ.tokens import ClassCosts
@@ -60,7 +60,8 @@ MODEL_CHOICES: Mapping[str, ModelChoice] = {
 class CostChoice:
     """One SKU in one region and period: the day it is bought, who owns it, and rents after the sale per sold hour.
 
-    `usd_per_gpu_hour` replaces the owner cost by a stated price (a rent), with its own low and high where known.
+    `usd_per_gpu_hour` replaces the owner cost by a stated price (a rent), with its own low and high where known;
+    `stated` is a part that the scenario prices itself.
     """
 
     sku: str
@@ -74,6 +75,7 @@ class CostChoice:
     usd_per_gpu_hour: float | None = None
     usd_low: float | None = None
     usd_high: float | None = None
+    stated: StatedPart | None = None
 
 
 @dataclass(frozen=True)
@@ -109,16 +111,16 @@ def hour_cost(choice: CostChoice) -> HourCost:
         low = usd if choice.usd_low is None else choice.usd_low + choice.rents_usd_per_gpu_hour
         high = usd if choice.usd_high is None else choice.usd_high + choice.rents_usd_per_gpu_hour
         return HourCost(usd, low, high, use, None, None)
-    inputs, cost = _owner(choice.sku, choice.region, choice.on, choice.owner, choice.site, choice.use)
+    inputs, cost = _owner(choice.sku, choice.region, choice.on, choice.owner, choice.site, choice.use, choice.stated)
     extra = choice.rents_usd_per_gpu_hour
     return HourCost(cost.total + extra, cost.low + extra, cost.high + extra, inputs.inputs.use, cost, inputs)
 
 
 @lru_cache(maxsize=4096)
 def _owner(
-    sku: str, region: str, on: date, owner: str, site: str, use: UseChain | None
+    sku: str, region: str, on: date, owner: str, site: str, use: UseChain | None, stated: StatedPart | None
 ) -> tuple[OwnerInputs, CostBreakdown]:
-    inputs = owner_inputs(sku, region, on=on, owner=owner, site=site, use=use)
+    inputs = owner_inputs(sku, region, on=on, owner=owner, site=site, use=use, stated=stated)
     return inputs, inputs.cost()
 
 

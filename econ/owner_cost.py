@@ -1,13 +1,13 @@
 """Owner cost of an accelerator-hour by SKU, region and date, every input taken from a dated fact.
 
 `data/owner_cost.csv` says which fact prices a SKU from which day and what that price includes: `chip` (a server is
-added), `server`, `rack` (scale-up network included), `site` (servers and network of a whole site per chip). The price
-already holds whatever rent its maker takes: this is the top-down route of `econ.scarcity`.
+added), `server`, `rack` (scale-up network included), `site` (servers and network of a whole site per chip). A part that
+a scenario prices itself is a `StatedPart`. The price already holds whatever rent its maker takes: this is the top-down
+route of `econ.scarcity`.
 """
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
@@ -17,12 +17,22 @@ from typing import Any
 from econ.cost_breakdown import CostBreakdown
 from econ.finance import weighted_average_rate
 from econ.gpu_hour import CostInputs, gpu_hour_cost
+from econ.owner_cost_table import OwnerCostError, Row, read_owner_costs
 from econ.performance.names import did_you_mean
 from econ.use_chain import UseChain
 from supply.facts import Catalog, catalog
 from supply.paths import data_file
 
-__all__ = ["REGIONS", "OwnerCostError", "OwnerInputs", "econ_sku", "known_skus", "owner_cost", "owner_inputs"]
+__all__ = [
+    "REGIONS",
+    "OwnerCostError",
+    "OwnerInputs",
+    "StatedPart",
+    "econ_sku",
+    "known_skus",
+    "owner_cost",
+    "owner_inputs",
+]
 
 REGIONS = ("us", "europe", "china", "rest")
 OWNERS = ("neocloud", "hyperscaler")
@@ -45,20 +55,14 @@ _COLOCATION = (
     "wholesale_colo_250_500_kw_price_2024_12",
     "wholesale_colo_250_500_kw_price_2025_12",
 )
+#: Network between servers as a share of a cluster's cost.
+_NETWORK = "epoch_ai_cost_model_interconnect_share_of_cluster_cost_2026_04_01"
 _ALIASES = {"vr200": "rubin", "nvidia_rubin": "rubin", "tpu7x": "tpu_v7", "ironwood": "tpu_v7", "trillium": "tpu_v6e"}
 
 
-class OwnerCostError(ValueError):
-    """No facts price this SKU, region or owner; the message lists those that have them."""
-
-
 @lru_cache(maxsize=1)
-def _table() -> Mapping[str, tuple[Mapping[str, str], ...]]:
-    rows: dict[str, list[Mapping[str, str]]] = {}
-    with data_file("owner_cost.csv").open(encoding="utf-8", newline="") as stream:
-        for row in csv.DictReader(stream):
-            rows.setdefault(row["sku"], []).append(row)
-    return {sku: tuple(sorted(entries, key=lambda r: r["valid_from"])) for sku, entries in rows.items()}
+def _table() -> Mapping[str, tuple[Row, ...]]:
+    return read_owner_costs(data_file("owner_cost.csv"), catalog())
 
 
 def known_skus() -> tuple[str, ...]:
@@ -82,8 +86,23 @@ def econ_sku(name: str) -> str:
         text = text.removesuffix(ending)
     text = _ALIASES.get(text, text)
     if text not in _table():
-        raise OwnerCostError(f"no facts price {name!r}; priced: {', '.join(_table())}{did_you_mean(text, _table())}")
+        fix = f"state `fleet.{name}.purchase_cost` in the scenario, or add rows to data/owner_cost.csv"
+        raise OwnerCostError(
+            f"no facts price {name!r}; {fix}; priced: {', '.join(_table())}{did_you_mean(text, _table())}"
+        )
     return text
+
+
+@dataclass(frozen=True)
+class StatedPart:
+    """A part that a scenario prices itself, each number as (value, low, high).
+
+    `purchase_usd` per accelerator with its share of the server, without the network between servers; `planning_kw` of
+    site power: with the PUE taken off it stands for the rated watts.
+    """
+
+    purchase_usd: tuple[float, float, float]
+    planning_kw: tuple[float, float, float]
 
 
 @dataclass(frozen=True)
@@ -139,7 +158,7 @@ class _Builder:
             self.ids.setdefault(bar, []).append(point_id)
         return value, low, high
 
-    def row(self, sku: str, name: str) -> Mapping[str, str]:
+    def row(self, sku: str, name: str) -> Row:
         """Row of the table in force on the day: the latest started, else the earliest."""
         rows = [r for r in _table()[sku] if r["input"] == name]
         started = [r for r in rows if r["valid_from"] <= self.on.isoformat()]
@@ -156,17 +175,13 @@ class _Builder:
         return sum(ratios) / len(ratios)
 
 
-def _purchase(b: _Builder, row: Mapping[str, str], it_kw: float) -> tuple[float, float, tuple[float, float]]:
+def _purchase(b: _Builder, row: Row, it_kw: float) -> tuple[float, float, tuple[float, float]]:
     """(equipment, network, band of equipment) per accelerator, USD, from the row that prices the SKU."""
     scope, source = row["scope"], row["source_ids"]
-    spread = b.facts["purchase_price_spread_2026_06"].number
     if scope == "chip_series":
         value, low, high = b.level(source, "equipment")
     else:
-        value = b.fact(source, "equipment")
-        low, high = b.facts[source].range
-        if low == high:
-            low, high = value * (1 - spread), value * (1 + spread)
+        value, low, high = _spread(b, b.fact(source, "equipment"), *b.facts[source].range)
     scale = 1.0 / float(row["divide_by"])
     if scope in ("chip", "chip_series"):
         scale *= b.server_over_chip
@@ -177,14 +192,27 @@ def _purchase(b: _Builder, row: Mapping[str, str], it_kw: float) -> tuple[float,
         pue, _, _ = b.level("pue_ai_new_build", "equipment")
         per_watt = it_kw * pue * 1e3 / 1e9
         equipment = value * share * per_watt
-        return equipment, value * network_share * per_watt, (equipment * (1 - spread), equipment * (1 + spread))
-    network_fact = (
-        "ai_data_center_1_gw_gb200_share_networking_2025_10"
-        if scope == "rack"
-        else "epoch_ai_cost_model_interconnect_share_of_cluster_cost_2026_04_01"
-    )
+        return equipment, value * network_share * per_watt, _spread(b, equipment, equipment, equipment)[1:]
+    network_fact = "ai_data_center_1_gw_gb200_share_networking_2025_10" if scope == "rack" else _NETWORK
     share = b.fact(network_fact, "network")
     return value * scale, value * scale * share / (1 - share), (low * scale, high * scale)
+
+
+def _spread(b: _Builder, value: float, low: float, high: float) -> tuple[float, float, float]:
+    """(value, low, high) of a price; one without a range gets the usual spread of purchase prices."""
+    if low < high:
+        return value, low, high
+    spread = b.facts["purchase_price_spread_2026_06"].number
+    return value, value * (1 - spread), value * (1 + spread)
+
+
+def _stated(b: _Builder, part: StatedPart) -> tuple[tuple[float, float, float], float, float, tuple[float, float]]:
+    """(rated watts with low and high, equipment, network, band of equipment) of a part that a scenario prices."""
+    pue, _, _ = b.level("pue_ai_new_build", "electricity")
+    watts, low, high = (1e3 * kw / pue for kw in part.planning_kw)
+    share = b.fact(_NETWORK, "network")
+    value, *band = _spread(b, *part.purchase_usd)
+    return (watts, low, high), value, value * share / (1 - share), (band[0], band[1])
 
 
 def _capital_rate(b: _Builder, owner: str) -> float:
@@ -273,13 +301,16 @@ def owner_inputs(
     site: str = "own_building",
     use: UseChain | None = None,
     facts: Catalog | None = None,
+    stated: StatedPart | None = None,
 ) -> OwnerInputs:
     """Inputs of the owner cost of a SKU bought on a day, with bands and the facts behind each bar.
+
+    `stated` takes the place of the table: its price and watts serve for any name.
 
     Raises:
         OwnerCostError: when SKU, region, owner or site is unknown.
     """
-    name = econ_sku(sku)
+    name = sku if stated else econ_sku(sku)
     for label, value, options in (
         ("region", region, REGIONS),
         ("owner", owner, OWNERS),
@@ -288,11 +319,15 @@ def owner_inputs(
         if value not in options:
             raise OwnerCostError(f"{label} = {value!r}: use one of {', '.join(options)}")
     b = _Builder(facts or catalog(), on)
-    power_row = b.row(name, "it_power")
-    it_w = b.level(power_row["source_ids"], "electricity")
+    if stated:
+        title, scope = sku, "stated"
+        it_w, equipment, network, b.bands["it_usd"] = _stated(b, stated)
+    else:
+        row = b.row(name, "purchase")
+        title, scope = row["title"], row["scope"]
+        it_w = b.level(b.row(name, "it_power")["source_ids"], "electricity")
+        equipment, network, b.bands["it_usd"] = _purchase(b, row, it_w[0] / 1e3)
     it_kw = it_w[0] / 1e3
-    row = b.row(name, "purchase")
-    equipment, network, b.bands["it_usd"] = _purchase(b, row, it_kw)
     values: dict[str, Any] = {
         "it_usd": equipment,
         "network_usd": network,
@@ -315,7 +350,7 @@ def owner_inputs(
     values |= _building(b, region, it_kw) if site == "own_building" else _colocation(b, it_kw)
     planning = it_kw * values["pue"] * (1 + b.facts["power_headroom_inferencex_2026"].number)
     ids = {bar: tuple(dict.fromkeys(found)) for bar, found in b.ids.items()}
-    return OwnerInputs(name, row["title"], CostInputs(**values), b.bands, ids, row["scope"], planning)
+    return OwnerInputs(name, title, CostInputs(**values), b.bands, ids, scope, planning)
 
 
 def _colocation(b: _Builder, it_kw: float) -> dict[str, Any]:

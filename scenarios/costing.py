@@ -8,18 +8,20 @@ and hours, tokens and tasks follow linearly.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scenarios.nodes import Array
+from scenarios.nodes import Array, outer_range
 from supply.facts.dating import span
 
 if TYPE_CHECKING:
+    from econ.chain import CostChoice
+    from econ.owner_cost import StatedPart
     from scenarios.resolve import Resolved
     from supply.optimizer.solution import Solution
 
@@ -27,6 +29,8 @@ __all__ = ["CostModel", "build_cost_model", "middle_of"]
 
 CLASSES = ("uncached_input", "cache_write", "cache_read", "output")
 HOURS_PER_YEAR = 8766.0
+#: What a scenario states of a part that it prices itself.
+_STATED = ("purchase_cost", "kw_planning")
 
 
 def middle_of(period: str) -> date:
@@ -39,6 +43,16 @@ def middle_of(period: str) -> date:
     return first + timedelta(days=(last - first).days // 2)
 
 
+@dataclass(frozen=True)
+class Move:
+    """How the owner cost of a row follows a stated number: USD per sold hour for one of its unit."""
+
+    row: int
+    path: str
+    nominal: float
+    slope: float
+
+
 @dataclass
 class CostModel:
     """Costs as linear functions of the hour of each SKU and period.
@@ -46,7 +60,7 @@ class CostModel:
     `rows` are the SKU-period pairs in order; `owner` their owner cost, USD per sold hour, with low and high;
     `power_use` the MW of a
     unit in its region's power row, `rack_use` the amounts of rack limits embodied in a unit; `costs` and `tasks` the
-    nominal rows.
+    nominal rows. `stated` are the parts that the scenario prices itself, `moves` how their hours follow its numbers.
     """
 
     rows: list[tuple[str, str, str, int]]
@@ -64,6 +78,24 @@ class CostModel:
     tasks: list[dict[str, Any]] = field(default_factory=list)
     problems: list[dict[str, str]] = field(default_factory=list)
     sources: tuple[str, ...] = ()
+    stated: dict[tuple[str, str], StatedPart] = field(default_factory=dict)
+    moves: list[Move] = field(default_factory=list)
+
+    def choice(self, row: int) -> CostChoice:
+        """The question whose answer is the owner cost of a row."""
+        from econ.chain import CostChoice
+
+        sku, region, period, _ = self.rows[row]
+        return CostChoice(sku, period, middle_of(period), region=region, stated=self.stated.get((sku, period)))
+
+    def owner_at(self, values: Mapping[str, Array]) -> Array:
+        """Owner cost of each row at the numbers of a draw: `owner`, moved by what the scenario states of a part."""
+        if not self.moves:
+            return self.owner
+        out = self.owner.copy()
+        for move in self.moves:
+            out[move.row] += move.slope * (float(values[move.path][self.rows[move.row][3]]) - move.nominal)
+        return out
 
     def spread(self, t: int) -> float:
         """Annuity factor of a lasting price of period t, over the years that it covers."""
@@ -174,7 +206,7 @@ def build_cost_model(resolved: Resolved, solution: Solution) -> CostModel:
         [],
     )
     if rows:
-        _owner_costs(model)
+        _owner_costs(model, resolved)
         _uses(model, solution)
     return model
 
@@ -193,27 +225,55 @@ def _rows(solution: Solution) -> list[tuple[str, str, str, int]]:
     ]
 
 
-def _owner_costs(model: CostModel) -> None:
-    from econ.chain import CostChoice, hour_cost
+def _owner_costs(model: CostModel, resolved: Resolved) -> None:
+    from econ.chain import hour_cost
+    from econ.owner_cost import known_skus
 
-    kept = []
-    low, mid, high = [], [], []
-    facts: dict[str, None] = {}
-    for sku, region, period, t in model.rows:
+    known_skus()  # a table that is wrong is refused as a whole, not part by part
+    kept: list[int] = []
+    found = []
+    for row, (sku, _, period, t) in enumerate(model.rows):
+        if (stated := _stated_part(resolved, sku, t)) is not None:
+            model.stated[sku, period] = stated
         try:
-            hour = hour_cost(CostChoice(sku, period, middle_of(period), region=region))
+            found.append(hour_cost(model.choice(row)))
         except ValueError as problem:
             model.problems.append({"sku": sku, "period": period, "reason": str(problem)})
             continue
-        kept.append((sku, region, period, t))
-        low.append(hour.low)
-        mid.append(hour.usd)
-        high.append(hour.high)
-        if hour.breakdown is not None:
-            facts.update(dict.fromkeys(f for bar in hour.breakdown for f in bar.fact_ids))
-    model.rows = kept
-    model.owner, model.owner_low, model.owner_high = (np.asarray(column, dtype=float) for column in (mid, low, high))
-    model.sources = tuple(facts)
+        kept.append(row)
+    model.rows = [model.rows[row] for row in kept]
+    model.owner, model.owner_low, model.owner_high = (
+        np.array([getattr(hour, name) for hour in found], dtype=float) for name in ("usd", "low", "high")
+    )
+    bars = (bar for hour in found for bar in hour.breakdown or ())
+    model.sources = tuple(dict.fromkeys(f for bar in bars for f in bar.fact_ids))
+    model.moves = [move for row in range(len(model.rows)) for move in _moves(model, row)]
+
+
+def _stated_part(resolved: Resolved, sku: str, t: int) -> StatedPart | None:
+    """Price and watts of a part whose `purchase_cost` the scenario states."""
+    from econ.owner_cost import StatedPart
+
+    price, power = (resolved.nodes.get(f"fleet.{sku}.{key}") for key in _STATED)
+    if price is None or power is None:
+        return None
+    numbers = [(node.value[t], *(end[t] for end in outer_range(node))) for node in (price, power)]
+    purchase, watts = ((float(v), float(low), float(high)) for v, low, high in numbers)
+    return StatedPart(purchase, watts)
+
+
+def _moves(model: CostModel, row: int) -> Iterator[Move]:
+    """An hour is linear in the price and in the watts of its part, so one step of each gives its slope."""
+    from econ.chain import hour_cost
+
+    choice = model.choice(row)
+    if choice.stated is None:
+        return
+    for key, name in zip(_STATED, ("purchase_usd", "planning_kw"), strict=True):
+        nominal = getattr(choice.stated, name)[0]
+        moved = replace(choice.stated, **{name: (2.0 * nominal,) * 3})
+        slope = (hour_cost(replace(choice, stated=moved)).usd - float(model.owner[row])) / nominal if nominal else 0.0
+        yield Move(row, f"fleet.{choice.sku}.{key}", nominal, slope)
 
 
 def _uses(model: CostModel, solution: Solution) -> None:
@@ -247,19 +307,16 @@ def _rack_use(solution: Solution, sku: str, t: int) -> dict[str, float]:
 
 def fill_cost_tables(model: CostModel, rents: Array, models: list[Any], tasks: list[str]) -> None:
     """Token and task rows at the owner cost plus the rents of a solution."""
-    from econ.chain import CostChoice, cost_tables
+    from econ.chain import cost_tables
 
     choices = [
-        CostChoice(
-            sku,
-            period,
-            middle_of(period),
-            region=region,
+        replace(
+            model.choice(k),
             usd_per_gpu_hour=float(model.owner[k] + rents[k]),
             usd_low=float(model.owner_low[k] + rents[k]),
             usd_high=float(model.owner_high[k] + rents[k]),
         )
-        for k, (sku, region, period, _) in enumerate(model.rows)
+        for k in range(len(model.rows))
     ]
     tables = cost_tables(choices, models, tasks)
     model.costs, model.tasks = tables.costs, tables.tasks

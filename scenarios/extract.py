@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -193,7 +194,7 @@ class Extractor:
             lasting[:, :periods].ravel(),
             share.ravel(),
             rent.ravel(),
-            *self._money(lasting, price),
+            *self._money(lasting, price, values),
         ]
         return np.concatenate(blocks)
 
@@ -248,11 +249,11 @@ class Extractor:
                     out[k, : min(lag, self.periods)] += arrival(p, m, lag, reader)[0] * started[0]
         return out.ravel()
 
-    def _money(self, lasting: Array, price: Array) -> list[Array]:
+    def _money(self, lasting: Array, price: Array, values: Mapping[str, Array]) -> list[Array]:
         if not self.model.rows:
             return []
         rents = self.rent_weights(lasting, price)
-        hours = self.model.owner + rents
+        hours = self.model.owner_at(values) + rents
         return [hours, rents, self.cost_at + self.cost_slope * (hours[self.cost_row] - self.cost_hour)]
 
 

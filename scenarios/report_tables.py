@@ -196,14 +196,13 @@ def waterfall(model: CostModel, rents: Any, solution: Solution, year: str, now: 
 
     Columns sku, period, region, part, value, low, high, unit, fact_ids.
     """
-    from econ.chain import CostChoice, hour_cost
-    from scenarios.costing import middle_of
+    from econ.chain import hour_cost
 
     rows: list[tuple[Any, ...]] = []
     for sku in _skus(model, solution, year):
         k = _row_of(model, sku, year, now)
         _, region, period, _ = model.rows[k]
-        hour = hour_cost(CostChoice(sku, period, middle_of(period), region=region))
+        hour = hour_cost(model.choice(k))
         head = (sku, period, region)
         for bar in hour.breakdown or ():
             rows.append((*head, bar.name, bar.value, bar.low, bar.high, "USD/GPU-hour", " ".join(bar.fact_ids)))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 if TYPE_CHECKING:
+    from econ.chain import CostChoice
     from econ.owner_cost import OwnerInputs
     from scenarios.costing import CostModel
     from scenarios.resolve import Resolved
@@ -37,24 +38,23 @@ def cost_inputs(resolved: Resolved, model: CostModel) -> pd.DataFrame:
     Columns sku, model, period, region, input, value, unit. Rows of a model (tokens of a request) have no sku and no
     period; `chip_w` is the rated power of the accelerator alone, missing where no record has it.
     """
-    rows = [row for sku, region, period, _ in model.rows for row in _owner_rows(sku, region, period)]
+    rows = [row for k in range(len(model.rows)) for row in _owner_rows(model.choice(k))]
     frame = pd.DataFrame([*rows, *_request_rows(resolved)], columns=list(COLUMNS))
     return frame.astype({"value": float})
 
 
-def _owner_rows(sku: str, region: str, period: str) -> Iterator[tuple[Any, ...]]:
-    from econ.chain import CostChoice, hour_cost
-    from scenarios.costing import middle_of
+def _owner_rows(choice: CostChoice) -> Iterator[tuple[Any, ...]]:
+    from econ.chain import hour_cost
     from supply.facts import catalog
 
-    found = hour_cost(CostChoice(sku, period, middle_of(period), region=region)).inputs
+    found = hour_cost(choice).inputs
     assert found is not None  # the model holds only what could be costed
-    head = (sku, "", period, region)
+    head = (choice.sku, "", choice.period, choice.region)
     for name, unit in OWNER_INPUTS.items():
         yield (*head, name, float(attrgetter(name)(found.inputs)), unit)
     yield (*head, "planning_kw", found.planning_kw, "kW")
     yield (*head, "headroom", catalog()[HEADROOM].number, "fraction")
-    if (watts := _chip_w(sku, found)) is not None:
+    if (watts := _chip_w(choice.sku, found)) is not None:
         yield (*head, "chip_w", watts, "W")
 
 

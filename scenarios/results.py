@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -182,13 +183,24 @@ def check_rows(resolved: Resolved, solution: Solution, report: BottleneckReport 
     for b in report.bindings if report is not None else ():
         outside = max(b.price_low - b.price, b.price - b.price_high, 0.0) / max(abs(b.price), 1e-12)
         rows.append(_check("price_in_finite_differences", b.resource, b.period, outside, 1e-3))
-    for problem in model.problems:
-        rows.append(_check("priced_by_facts", problem.get("sku", ""), problem.get("period", ""), 1.0, 1.0))
+    rows += _priced(model)
     unmarked = [p for p, n in resolved.nodes.items() if "stated" in n.source.kinds and _is_estimate(p)]
     rows.append(_check("numbers_without_fact_or_mark", "inputs", "", float(len(unmarked)), np.inf))
     for warning in resolved.warnings:
         rows.append(_check("consistency_warning", warning, "", 1.0, np.inf))
     return rows
+
+
+def _priced(model: CostModel) -> Iterator[Row]:
+    """Periods of each product without an hour (none may be), those at a stated price, and models without tokens."""
+    unpriced = Counter(p["sku"] for p in model.problems if "model" not in p)
+    for sku in sorted({sku for sku, *_ in model.rows} | set(unpriced)):
+        yield _check("priced_by_facts", sku, "", float(unpriced[sku]), 0.0)
+    for sku, periods in sorted(Counter(sku for sku, _ in model.stated).items()):
+        yield _check("priced_as_stated", sku, "", float(periods), np.inf)
+    for problem in model.problems:
+        if "model" in problem:
+            yield _check("tokens_without_answer", f"{problem['model']}/{problem['sku']}", "", 1.0, np.inf)
 
 
 def _is_estimate(path: str) -> bool:

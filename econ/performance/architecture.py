@@ -63,7 +63,7 @@ def architecture(name: str | Path | Mapping[str, object]) -> Architecture:
         if key in _aliases():
             return _build(_aliases()[key])
     raise ArchitectureError(
-        f"unknown model {text!r}{did_you_mean(base, known_models())}; give a config.json or a mapping for your own"
+        f"unknown model {text!r}{did_you_mean(base, known_models(), 'give a config.json or a mapping for your own')}"
     )
 
 

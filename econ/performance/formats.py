@@ -183,7 +183,7 @@ def number_format(name: str) -> NumberFormat:
     if "4_bit" in text:
         return _mixes()["q4_k_m"]
     raise FormatError(
-        f"unknown number format {name!r}{did_you_mean(text, known_formats())}; e.g. bf16, fp8, nvfp4, q4_k_m"
+        f"unknown number format {name!r}{did_you_mean(text, known_formats(), 'e.g. bf16, fp8, nvfp4, q4_k_m')}"
     )
 
 

