@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -116,6 +117,28 @@ def test_a_translation_changes_words_and_keeps_numbers(usual: Report, small: Run
     assert "Mio." in made.answer[0].text and "million" not in made.answer[0].text
     assert '<html lang="de">' in render_html(made)
     assert english()["sections.supply"] == "How many accelerators"
+
+
+def test_a_translation_changes_headlines_and_subtitles_of_figures(usual: Report, small: Run, tmp_path: Path) -> None:
+    text = """language: de
+stage_heads: {power: Strom}
+figures:
+  accelerators: {two_energised: "In Betrieb: {first} ({year}), {last} ({end})", alt: "Stapel. {headline}."}
+  binding_timeline:
+    breaks: "{stage} knapp ab {since}"
+    before: "{stage} knapp ab {since}, vorher {earlier}"
+    throughout: "{stage} immer knapp"
+  utilisation: {subtitle: "Auslastung; {scope}"}
+"""
+    write(tmp_path, text, "de.yaml")
+    made = make_report([small], choices=read_choices(write(tmp_path, "text: de.yaml\n")))
+    ours, theirs = ({f.id: f for f in report.figures} for report in (made, usual))
+    numbers = [re.findall(r"[\d.]+", cards["accelerators"].headline) for cards in (ours, theirs)]
+    assert ours["accelerators"].headline.startswith("In Betrieb: ") and numbers[0] == numbers[1]
+    assert ours["accelerators"].alt == f"Stapel. {ours['accelerators'].headline}."
+    assert "knapp" in ours["binding_timeline"].headline and "Strom" in ours["binding_timeline"].svg
+    assert ours["utilisation"].subtitle.startswith("Auslastung; ")
+    assert "In Betrieb: " in render_html(made)
 
 
 def test_all_problems_of_a_translation_come_at_once(tmp_path: Path) -> None:
