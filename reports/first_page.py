@@ -16,6 +16,7 @@ from reports.catalogue import say
 from reports.context import Context
 from reports.sections.changes import change_words
 from reports.sections.evidence import overturning
+from reports.sections.limits import where
 from reports.spans import Words, join, pieces
 from reports.tables import records
 from reports.wording import brief, in_sentence, listing, percent
@@ -49,7 +50,9 @@ def _capital(text: str) -> str:
 
 def _scope(c: Context) -> str:
     designers = sorted({c.designers.get(s, "") for s in c.skus_by_size} - {""})
-    return say("page.scope", products=len(c.skus_by_size), designers=", ".join(designers)) if designers else ""
+    if not designers:
+        return ""
+    return say("page.scope", where=where(c), products=len(c.skus_by_size), designers=", ".join(designers))
 
 
 def _next(c: Context) -> str:

@@ -25,6 +25,8 @@ from reports.wording import brief, plain
 __all__ = ["cost_front", "cost_waterfall", "headline_tornado", "others_compared"]
 
 WIDTH = 9.2
+#: Letters of the labels that the axis of the tornado holds.
+LETTERS = 92
 LINES = ("-", "--", "-.", ":")
 MARKS = ("o", "s", "^", "D")
 #: Ordinary bars, and those that are set apart (with a hatch).
@@ -135,16 +137,15 @@ def _front_line(panel: Any, line: pd.DataFrame, label: str, colour: str, k: int)
 def headline_tornado(table: pd.DataFrame, base: float, unit: str, subtitle: str, top: int = 12) -> FigureCard:
     """The headline at both ends of each input's range, largest swing first, at most `top` bars.
 
-    `table`: columns title, at_low, at_high (headline), low_input, high_input.
+    `table`: columns title, at_low, at_high (headline), low_input, high_input, and where known their input_unit.
     """
     t = table.assign(swing=(table["at_high"] - table["at_low"]).abs()).sort_values("swing", ascending=False).head(top)
     with drawing(WIDTH, 0.8 + 0.36 * max(1, len(t))) as (figure, axes):
-        for row, r in enumerate(records(t)):
-            _tornado_row(axes, row, r, base)
+        labels = [x for row, r in enumerate(records(t)) for x in _tornado_row(axes, row, r, base)]
+        axes.set_xlim(_room(labels, base))
         axes.axvline(base, color="#333333", linewidth=0.9)
         axes.set_yticks(range(len(t)), [wrapped(x, 40) for x in t["title"]], fontsize=7.5, linespacing=1.0)
         axes.invert_yaxis()
-        axes.margins(x=0.14)
         axes.tick_params(axis="y", length=0)
         axes.grid(axis="x", color="#e6e6e6", linewidth=0.6)
         axes.set_xlabel(f"{unit} (line: {plain(base)})")
@@ -170,18 +171,45 @@ def _tornado_headline(t: pd.DataFrame, base: float) -> str:
     return say("figures.tornado.headline", title=name, low=plain(low, 2), high=plain(high, 2))
 
 
-def _tornado_row(axes: Any, row: int, r: Any, base: float) -> None:
+def _tornado_row(axes: Any, row: int, r: Any, base: float) -> list[tuple[float, int]]:
+    """Two bars with the values of the input at their ends; returns the ends and the letters beside them, negative to
+    the left."""
     same_side = (r.at_low - base) * (r.at_high - base) > 0
+    unit = str(getattr(r, "input_unit", ""))
+    unit = "" if unit in ("count", "unit") else unit
     ends = ((r.at_low, r.low_input, (PLAIN, ""), 0), (r.at_high, r.high_input, (RISE, "////"), 1))
-    for end, label, look, k in ends:
+    labels = []
+    for end, value, look, k in ends:
         offset = (0.18 if k else -0.18) if same_side else 0.0
         height = 0.34 if same_side else 0.7
         axes.barh(row + offset, end - base, left=base, height=height, **filled(look))
         right = end >= base
+        words = f"{brief(value)} {unit}".strip()
         spot = {"xytext": (4 if right else -4, 0), "ha": "left" if right else "right"}
         axes.annotate(
-            brief(label), (end, row + offset), textcoords="offset points", va="center", fontsize=7, color=INK, **spot
+            words, (end, row + offset), textcoords="offset points", va="center", fontsize=7, color=INK, **spot
         )
+        labels.append((float(end), len(words) if right else -len(words)))
+    return labels
+
+
+def _room(labels: list[tuple[float, int]], base: float) -> tuple[float, float]:
+    """Ends of the axis that leave room for the labels beside the bars.
+
+    >>> low, high = _room([(8.0, -10), (9.0, 5)], 8.5)
+    >>> round(8.0 - low, 2) == round(2 * (high - 9.0), 2)
+    True
+    """
+    if not labels:
+        return base - 1, base + 1
+    ends = [e for e, _ in labels]
+    low, high = min(*ends, base), max(*ends, base)
+    first, last = (low, high) if high > low else (low - 1, high + 1)
+    for _ in range(30):
+        letter = (last - first) / LETTERS
+        first = min(low, *(e + n * letter for e, n in labels))
+        last = max(high, *(e + n * letter for e, n in labels))
+    return first, last
 
 
 def others_compared(table: pd.DataFrame, subtitle: str) -> FigureCard:

@@ -141,9 +141,9 @@ def _names(renderer: Any, axes: Any, points: pd.DataFrame) -> None:
     frame = axes.get_window_extent()
     for r in records(points.sort_values(["phase", "time_share"], ascending=[True, False])):
         words = wrapped(f"{r.operator.replace('_', ' ')}, {percent(r.time_share)}", 18)
-        box = None
+        text: Any = None
         for down, side in itertools.product(range(16), ("left", "right")):
-            if box is not None:
+            if text is not None:
                 text.remove()
             place = (11 if side == "left" else -11, -5 - 10 * down)
             look = {"textcoords": "offset points", "fontsize": 7.5, "bbox": GROUND, "zorder": 7, "linespacing": 1.0}

@@ -46,6 +46,8 @@ __all__ = [
 INK = "#1a1a1a"
 #: Width of hatch lines in points.
 HATCH = 0.6
+#: Inches between panels and the edge: pixels set letters a little wider than the layout counts on.
+EDGE = 0.07
 #: Grey of the dark page.
 PAPER = 18 / 255
 STAGE_ORDER = ("fab", "hbm", "packaging", "test", "server", "rack", "power", "datacenter")
@@ -225,6 +227,7 @@ def drawing(width_in: float, height_in: float, **subplots: Any) -> Iterator[tupl
     """A matplotlib figure and its axes in the house style."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     rc = {
         "font.family": "sans-serif", "font.size": 9, "axes.spines.top": False, "axes.spines.right": False,
@@ -234,7 +237,7 @@ def drawing(width_in: float, height_in: float, **subplots: Any) -> Iterator[tupl
         "xtick.color": "#444444", "ytick.color": "#444444", "axes.edgecolor": "#888888", "axes.axisbelow": True,
     }  # fmt: skip
     with mpl.rc_context(rc):
-        figure = Figure(figsize=(width_in, height_in), layout="constrained")
+        figure = Figure(figsize=(width_in, height_in), layout=ConstrainedLayoutEngine(w_pad=EDGE))
         yield figure, figure.subplots(**subplots)
 
 

@@ -38,6 +38,8 @@ __all__ = [
 WIDTH = 9.2
 POWER, CHIPS = STAGE_COLOURS["power"], STAGE_COLOURS["hbm"]
 SEEN = 0.005
+#: Row of the periods in which no limit is worth anything.
+DEMAND = "demand"
 #: Darkest blue of a full cell, light enough that a black outline and black figures stand out on it.
 DEEPEST = 0.55
 
@@ -45,20 +47,23 @@ DEEPEST = 0.55
 def binding_timeline(binding: pd.DataFrame, periods: list[str], subtitle: str) -> FigureCard:
     """Stages in chain order x periods; a filled cell binds, the figure in it is its share of all rent in the period.
 
+    A last row holds the periods in which no limit has a price, so that nothing but demand stops output.
+
     `binding`: columns period, stage, rent (price x limit, any one unit).
     """
     rent = binding.groupby(["stage", "period"])["rent"].sum().unstack(fill_value=0)
     rent = rent.reindex(columns=periods, fill_value=0.0)
     stages = [s for s in STAGE_ORDER if s != "datacenter"] + [f"{s}" for s in rent.index if s not in STAGE_ORDER]
     share = (rent / rent.sum().where(rent.sum() > 0)).reindex(stages).fillna(0.0)
-    with drawing(WIDTH, 0.75 + 0.29 * len(stages)) as (figure, axes):
-        for row, stage in enumerate(stages):
+    headline = _timeline_headline(share, periods)
+    share.loc[DEMAND] = (rent.sum() <= 0).astype(float)
+    with drawing(WIDTH, 0.75 + 0.29 * len(share)) as (figure, axes):
+        for row, stage in enumerate(share.index):
             for column, period in enumerate(periods):
                 _share_cell(axes, column, row, float(share[period][stage]), STAGE_COLOURS.get(stage, "#777777"))
-        grid_axes(axes, periods, [stage_head(s) for s in stages])
+        grid_axes(axes, periods, [stage_head(s) for s in share.index])
         svg = svg_text(figure)
-    data = share.T.reset_index().melt("period", var_name="stage", value_name="share_of_rent")
-    headline = _timeline_headline(share, periods)
+    data = share.T.rename_axis("period").reset_index().melt("period", var_name="stage", value_name="share_of_rent")
     return FigureCard(
         "binding_timeline",
         headline,

@@ -261,5 +261,5 @@ def _panels(contexts: list[Context]) -> FigureCard | None:
         return None
     rows = [(c.run.id, str(c.run.manifest["title"]), p, c.total(quantity, p)) for c in contexts for p in base.periods]
     table = pd.DataFrame(rows, columns=["scenario", "title", "period", "value"])
-    unit, subtitle = say(f"changes.panels_{quantity}"), say("changes.world", scope=scope(base))
+    unit, subtitle = say(f"changes.panels_{quantity}"), scope(base)
     return scenario_panels(table, base.periods, base.run.id, unit, subtitle)

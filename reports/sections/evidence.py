@@ -47,6 +47,7 @@ def overturn_section(c: Context) -> Section | None:
             "at_high": drawn["energised_high"] / 1e6,
             "low_input": drawn["low_input"],
             "high_input": drawn["high_input"],
+            "input_unit": drawn["input_unit"],
         }
     )
     s.figures.append(econ.headline_tornado(shown, base / 1e6, say("overturn.axis", year=year), scope(c)))

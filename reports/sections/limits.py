@@ -16,7 +16,7 @@ from reports.spans import join
 from reports.tables import records
 from reports.wording import count, percent, plain, span_words, stage_title
 
-__all__ = ["binding_figure", "limits_section", "prices_section"]
+__all__ = ["binding_figure", "limits_section", "prices_section", "scope", "where"]
 
 #: One-period prices below this share of the lasting price are dust of the solver: the limit binds later, not now.
 DUST = 1e-6
@@ -28,10 +28,22 @@ def binding_figure(c: Context) -> Any:
 
 
 def scope(c: Context) -> str:
-    """Scenario, regime and horizon, for subtitles."""
+    """Scenario, where its units are, regime and horizon, for subtitles."""
     return say(
-        "limits.scope", scenario=c.run.scenario, regime=c.answer["regime"], first=c.periods[0], last=c.periods[-1]
+        "limits.scope",
+        scenario=c.run.scenario,
+        where=where(c),
+        regime=c.answer["regime"],
+        first=c.periods[0],
+        last=c.periods[-1],
     )
+
+
+def where(c: Context) -> str:
+    """The world, or the regions in which a scenario energises where none of them is the rest of the world."""
+    titles = [c.title(str(r)) for r in c.quantity("energised")["region"].unique() if r]
+    world = not titles or any(name.lower().endswith("world") for name in titles)
+    return say("limits.world") if world else join(", ", titles)
 
 
 def limits_section(c: Context) -> Section:

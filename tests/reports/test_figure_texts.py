@@ -146,8 +146,10 @@ def waterfall(n: int, many: int, long: bool) -> FigureCard:
 
 
 def tornado(n: int, many: int, long: bool) -> FigureCard:
-    rows = [(name(k, long), 8.0 - 0.2 * k, 9.0 + 0.2 * k, 12345678.0, 98765432.0) for k in range(many)]
-    columns = ["title", "at_low", "at_high", "low_input", "high_input"]
+    rows = [
+        (name(k, long), 8.0 - 0.2 * k, 9.0 + 0.2 * k, 12345678.0, 98765432.0, "accelerator/period") for k in range(many)
+    ]
+    columns = ["title", "at_low", "at_high", "low_input", "high_input", "input_unit"]
     return headline_tornado(pd.DataFrame(rows, columns=columns), 8.5, "million accelerators", "test")
 
 

@@ -11,14 +11,17 @@ import pandas as pd
 import pytest
 from matplotlib.image import imread
 
+from reports.context import Context
 from reports.figures.fan import draw_timeline, fan_chart
 from reports.figures.front_measured import front_measured
 from reports.figures.graph import stage_graph
 from reports.figures.roofline import roofline
 from reports.figures.sankey import FlowBalanceError, check_balance, supply_sankey
 from reports.figures.style import STAGE_COLOURS, Drawn, dark_colour
+from reports.figures.supply import binding_timeline
 from reports.figures.yield_power_map import binding_map
 from scenarios.engine_points import measured_front, operator_points
+from scenarios.load import load_scenario
 from scenarios.runner import run
 from scenarios.runs import Run
 from scenarios.stage_links import stage_links
@@ -174,6 +177,21 @@ def test_draw_timeline_names_the_stage_of_most_draws() -> None:
     card = draw_timeline(pd.DataFrame(rows, columns=["period", "stage", "share", "plan"]), PERIODS, 50, "test")
     assert card.headline == "Power: binds in 78\xa0% of draws in 2026-Q4"
     assert "78" in card.svg and "50 draws" in card.subtitle
+
+
+def test_the_demand_row_marks_periods_in_which_no_limit_of_the_run_has_a_price() -> None:
+    few = {"value": 200_000, "kind": "illustrative", "note": "test"}
+    low = run(load_scenario("small", [(f"demand.{d}.reference", few) for d in ("amd", "google", "nvidia")]))
+    c = Context(low)
+    card = binding_timeline(c.binding, c.periods, "test")
+    data = card.data.set_index(["stage", "period"])["share_of_rent"]
+    prices = low.results[low.results["quantity"].isin(["price", "binding_price"])].groupby("period")["value"].max()
+    free = [p for p in c.periods if prices.get(p, 0.0) <= 0.0]
+    assert 0 < len(free) < len(c.periods)
+    assert [p for p in c.periods if data["demand", p] == 1.0] == free
+    assert data.unstack("period").sum().to_numpy() == pytest.approx(1.0)
+    assert isinstance(card.svg, Drawn)
+    assert [t.get_text() for t in card.svg.figure.axes[0].get_yticklabels()][-1] == "Demand only"
 
 
 # ---- engine
