@@ -128,3 +128,29 @@ def test_json_says_the_title_as_it_is(tmp_path: Path) -> None:
         except ValueError:
             continue
         assert answer["title"] == text
+
+
+def test_hostile_words_of_facts_are_text_in_pdf_and_workbook(tmp_path: Path) -> None:
+    from openpyxl import load_workbook
+    from pypdf import PdfReader
+
+    from reports.market_report import make_report
+    from reports.pdf import render_pdf
+    from reports.workbook import write_workbook
+
+    words = "=cmd()|' /C calc'!A0 #eval(1) <img src=x onerror=alert(1)>"
+    made = run("course_11_1", out=tmp_path / "runs")
+    told = {"value": words, "unit": words, "kind": "published", "known_on": "2026-01-01", "as_of": "2026-01-01"}
+    made.manifest["facts"] = {words: told | {"source": words, "origin": words, "url": "javascript:alert(1)"}}
+    made.tables["inputs"] = made.inputs.assign(note=words, fact_ids=words)
+    (tmp_path / "x.pdf").write_bytes(render_pdf(make_report([made])))
+    pages = PdfReader(tmp_path / "x.pdf").pages
+    assert "#eval(1)" in re.sub(r"\s+", "", "".join(page.extract_text() for page in pages))
+    targets = [a.get_object().get("/A", {}).get("/URI", "") for page in pages for a in page.get("/Annots", [])]
+    assert not any("javascript" in str(t) for t in targets)
+    book = load_workbook(write_workbook(made, tmp_path / "x.xlsx"))
+    cells = [c for sheet in book for row in sheet.iter_rows() for c in row if "cmd()" in str(c.value)]
+    assert len(cells) >= 2 and {c.data_type for c in cells} == {"s"}
+    assert not any(
+        "javascript" in str(c.hyperlink.target) for s in book for r in s.iter_rows() for c in r if c.hyperlink
+    )
