@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,7 @@ def headline_curve(
     base: float | None = None,
     target: float | None = None,
     evidence: Sequence[float] = (),
+    shown: Callable[[float], str] = plain,
 ) -> FigureCard:
     """One output against one input: solved points joined, what binds named where it changes, base and break-evens.
 
@@ -49,6 +50,7 @@ def headline_curve(
         base: the input of the base case, marked on the curve.
         target: level of the output whose crossings are marked, all of them.
         evidence: sourced values of the input, drawn as ticks at the foot.
+        shown: how values of the input are written; `percent` for multiples of base.
 
     Raises:
         ValueError: with fewer than three solved points: a line through two hides every kink.
@@ -72,12 +74,14 @@ def headline_curve(
             axes.plot(
                 evidence, [0.0] * len(evidence), "|", color=INK, markersize=12, markeredgewidth=1.2, clip_on=False
             )
+        if shown is not plain:
+            axes.xaxis.set_major_formatter(lambda v, _: shown(float(v)))
         axes.set_xlabel(wrapped(names[0], 100))
         axes.set_ylabel(wrapped(f"{word}{names[1]}", 38))
         axes.set_ylim(0, float(t["output"].max()) / scale * 1.28)
         axes.grid(axis="y", color="#e6e6e6", linewidth=0.6)
         svg = svg_text(figure)
-    headline = _curve_headline(t, target, crossings, names[1])
+    headline = _curve_headline(t, target, [shown(x) for x in crossings])
     said = {
         "diamond": "" if base is None else say("figures.headline_curve.diamond"),
         "ticks": say("figures.headline_curve.ticks") if len(evidence) else "",
@@ -134,10 +138,9 @@ def _regions(axes: Any, t: pd.DataFrame, titles: Mapping[str, str]) -> None:
             axes.text(middle, 0.985, text, transform=axes.get_xaxis_transform(), ha="center", va="top", fontsize=7.5)
 
 
-def _curve_headline(t: pd.DataFrame, target: float | None, crossings: Sequence[float], what: str) -> str:
+def _curve_headline(t: pd.DataFrame, target: float | None, crossings: Sequence[str]) -> str:
     if target is not None and crossings:
-        places = listing([plain(x) for x in crossings[:2]])
-        return say("figures.headline_curve.reached", target=count(target, 2), places=places)
+        return say("figures.headline_curve.reached", target=count(target, 2), places=listing(list(crossings[:2])))
     if target is not None:
         return say("figures.headline_curve.never", target=count(target, 2))
     low, high = t["output"].iloc[0], t["output"].iloc[-1]

@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from reports.blocks import Section, Table
 from reports.catalogue import say
 from reports.context import Context
+from reports.figures.cases import headline_curve, row_of
+from reports.figures.style import FigureCard
 from reports.figures.yield_power_map import binding_map
 from reports.sections.limits import scope
 from reports.tables import records
 from reports.wording import count, percent, plain
+from scenarios.break_evens import FALL
 
 __all__ = ["StudyError", "studies_section"]
 
 #: Rows of a ranking that are printed; the file holds the rest.
 MOST_ROWS = 15
+#: Plans that a curve needs: a line through fewer hides its kinks.
+FEWEST_PLANS = 5
 
 
 class StudyError(ValueError):
@@ -62,7 +69,9 @@ def _map(c: Context, s: Section, path: Path) -> None:
     stages = dict(zip(c.quantity("capacity")["subject"], c.quantity("capacity")["stage"], strict=True))
     titles = {r: c.title(r) for r in stages}
     for name in found["outputs"]:
-        s.figures.append(binding_map(found, name, titles, name, scope(c), stages))
+        _add(s, binding_map(found, name, titles, name, scope(c), stages))
+        if (card := _curve(c, found, name, titles)) is not None:
+            _add(s, card)
     rows = [
         [plain(x, 2), plain(y, 2), *[(count(t[j][i]), t[j][i]) for t in found["outputs"].values()],
          titles.get(found["binding"][j][i], found["binding"][j][i] or "-")]
@@ -70,6 +79,25 @@ def _map(c: Context, s: Section, path: Path) -> None:
     ]  # fmt: skip
     outputs = [f"#{name}" for name in found["outputs"]]
     s.tables.append(Table.named("map", rows, folded=True, x=found["x"], y=found["y"], outputs=outputs))
+
+
+def _curve(c: Context, found: Mapping[str, Any], name: str, titles: Mapping[str, str]) -> FigureCard | None:
+    """The output against the first input of a map, where a tenth of it is lost marked; None with too few plans."""
+    curve, at = row_of(found, name)
+    if curve["output"].count() < FEWEST_PLANS:
+        return None
+    solved = curve.dropna(subset=["output"])
+    base = 1.0 if solved["input"].min() <= 1.0 <= solved["input"].max() else None
+    target = None if base is None else (1 - FALL) * float(np.interp(1.0, solved["input"], solved["output"]))
+    other = say("studies.curve_at", input=found["y"], at=percent(at), scope=scope(c))
+    axis = say("figures.axes.of_base", input=found["x"])
+    return headline_curve(curve, (axis, name), other, titles, base=base, target=target, shown=percent)
+
+
+def _add(s: Section, card: FigureCard) -> None:
+    """A figure with a name of its own among those of its kind."""
+    many = sum(f.id.startswith(card.id) for f in s.figures)
+    s.figures.append(replace(card, id=f"{card.id}_{many + 1}") if many else card)
 
 
 def _resilience(c: Context, s: Section, path: Path) -> None:

@@ -61,6 +61,22 @@ def test_every_study_of_a_folder_has_its_table(course: Run, folder: Path) -> Non
     assert studies_section(Context(course), []) is None
 
 
+def test_a_map_of_five_points_has_a_curve_with_the_loss_of_a_tenth(course: Run, folder: Path) -> None:
+    """The output is 5 million times the input below base: a tenth is lost at 90 %."""
+    steps = [0.6, 0.8, 1.0, 1.2, 1.4]
+    rows = [[5e6 * min(x, 1.1) * y for x in steps] for y in (0.5, 1.0)]
+    limits = [["cowos", "cowos", "cowos", "fab", "fab"]] * 2
+    wide = {**MAP, "x_scale": steps, "y_scale": [0.5, 1.0], "outputs": {"energised": rows}, "binding": limits}
+    (folder / "map.json").write_text(json.dumps(wide), encoding="utf-8")
+    section = studies_section(Context(course), [folder])
+    assert section is not None
+    assert [f.id for f in section.figures] == ["binding_map", "headline_curve"]
+    curve = section.figures[1]
+    assert curve.headline == "4.5 million is reached at 90\N{NO-BREAK SPACE}%"
+    assert "power at 100\N{NO-BREAK SPACE}% of base" in curve.subtitle
+    assert list(curve.data["output"]) == rows[1] and "CoWoS" in curve.svg and "80\N{NO-BREAK SPACE}%" in curve.svg
+
+
 def test_a_choice_file_names_folders_and_the_page_holds_them(course: Run, folder: Path) -> None:
     path = folder.parent / "choices.yaml"
     path.write_text("studies: [kept]\nsections: [studies, method]\n", encoding="utf-8")
