@@ -108,15 +108,29 @@ def part_formats(weight_format: str, is_moe: bool, native_format: str = "") -> P
     return PartFormats(name, name, "bf16" if name != "fp32" else "fp32")
 
 
+def _wanted(stored: str) -> str:
+    """Format whose rate weights stored in one would like to have."""
+    if stored.startswith("bits:"):
+        return "bf16"
+    return {"nvfp4": "fp4", "mxfp4": "fp4", "int4": "bf16"}.get(stored, stored)
+
+
+def format_without_rate(stored: str, native_peaks: frozenset[str]) -> str:
+    """The format of the weights where a part has no native rate of it, else an empty text.
+
+    >>> format_without_rate("nvfp4", frozenset({"bf16", "fp8"})), format_without_rate("int4", frozenset({"bf16"}))
+    ('fp4', '')
+    """
+    return "" if _wanted(stored) in native_peaks else _wanted(stored)
+
+
 def compute_format(stored: str, native_peaks: frozenset[str]) -> str:
     """Format of the tensor-core arithmetic for weights stored in a format: weight-only formats expand to BF16.
 
     >>> compute_format("nvfp4", frozenset({"bf16", "fp8"}))
     'bf16'
     """
-    wanted = {"nvfp4": "fp4", "mxfp4": "fp4", "int4": "bf16"}.get(stored, stored)
-    if stored.startswith("bits:"):
-        wanted = "bf16"
+    wanted = _wanted(stored)
     if wanted in native_peaks:
         return wanted
     return "bf16" if "bf16" in native_peaks else "fp16" if "fp16" in native_peaks else "fp32"

@@ -94,8 +94,9 @@ def hardware_name(text: str) -> str | None:
 def hardware(name_or_mapping: str | Path | Mapping[str, object]) -> Hardware:
     """The record of a name, of a custom part given as a mapping, or of a YAML or JSON file with such a mapping.
 
-    A custom part needs `name`, `memory_bytes`, `memory_bytes_per_s`, `peak_flop_per_s` (format: dense FLOP/s) and
-    `tdp_w`, or `base: KNOWN` with only what differs. Its `band_class` is `first_principles`.
+    A custom part needs `name`, `memory_bytes`, `memory_bytes_per_s`, `peak_flop_per_s` (format: dense FLOP/s, null for
+    a format that it lacks) and `tdp_w`, or `base: KNOWN` with only what differs. Its `band_class` is
+    `first_principles`.
 
     >>> hardware("NVIDIA H100 SXM5 80GB").name
     'H100'
@@ -112,7 +113,7 @@ def hardware(name_or_mapping: str | Path | Mapping[str, object]) -> Hardware:
         return _custom(read_mapping(Path(text)), text)
     name = hardware_name(text)
     if name is None:
-        more = "data/hardware.csv lists the known parts; one of your own is given as a mapping or a YAML file"
+        more = "the known parts stand in data/hardware.csv; one of your own is given as a mapping or a YAML file"
         raise HardwareError(f"unknown hardware {text!r}{did_you_mean(text, known_hardware(), more)}")
     return _build(name)
 
@@ -154,7 +155,9 @@ def _build(name: str) -> Hardware:
         process=process,
         fact_ids=MappingProxyType({k: v for k, v in ids.items() if v}),
         band_class=entry.band_class,
-        sparse_flop_per_s=MappingProxyType(_peaks(facts, entry, base, {}, "sparse")),
+        sparse_flop_per_s=MappingProxyType(
+            {k: v for k, v in _peaks(facts, entry, base, {}, "sparse").items() if k in peaks}
+        ),
     )
 
 
@@ -167,7 +170,7 @@ def _first(facts: Catalog, subject: str, sources: tuple[tuple[str, str, float], 
 
 
 def _peaks(facts: Catalog, entry: _Entry, base: Hardware | None, ids: dict[str, str], kind: str) -> dict[str, float]:
-    """Rates by format; a part without any fact of its own takes those of its base (same die, other memory)."""
+    """Rates by format; those without a fact come from the base. A fact of 0 says that the part lacks the format."""
     own: dict[str, float] = {}
     for number_format in PEAK_FORMATS:
         found = _first(facts, entry.subject, ((f"{number_format}_{kind}", "FLOP/second", 1),))
@@ -176,10 +179,8 @@ def _peaks(facts: Catalog, entry: _Entry, base: Hardware | None, ids: dict[str, 
     if "fp16" not in own and "bf16" in own:  # the 16-bit tensor paths of these parts run at one rate
         own["fp16"] = own["bf16"]
         ids["peak_fp16"] = ids["peak_bf16"]
-    if base is None:
-        return own
-    inherited = base.peak_flop_per_s if kind == "dense" else base.sparse_flop_per_s
-    return {**inherited, **own}
+    inherited = (base.peak_flop_per_s if kind == "dense" else base.sparse_flop_per_s) if base is not None else {}
+    return {name: rate for name, rate in {**inherited, **own}.items() if rate > 0}
 
 
 def _text(facts: Catalog, subject: str, quantity: str, base: Hardware | None) -> tuple[str, str]:
@@ -190,5 +191,7 @@ def _text(facts: Catalog, subject: str, quantity: str, base: Hardware | None) ->
 
 
 def _custom(data: Mapping[str, object], where: str) -> Hardware:
+    if hardware_name(str(data.get("name"))) is not None:  # measurements of that part would count for this one
+        raise HardwareError(f"{where}: name {data['name']!r} is that of a known part: give your own another")
     base = hardware(str(data["base"])) if "base" in data else None
     return custom_hardware(data, where, base)

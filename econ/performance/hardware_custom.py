@@ -34,10 +34,13 @@ def read_mapping(path: Path) -> Mapping[str, object]:
 
 
 def custom_hardware(data: Mapping[str, object], where: str, base: Hardware | None) -> Hardware:
-    """A part from its fields; those left out come from `base`. Its `band_class` is `first_principles`.
+    """A part from its fields; those left out come from `base`, but not its vendor and family: nobody has measured the
+    part, so it is judged from first principles unless it names a measured family itself. A rate that is null says that
+    the part does not have this format.
 
     Raises:
-        HardwareError: for a missing or unknown field, an unknown format, or a value out of bounds.
+        HardwareError: for a missing or unknown field, an unknown format, the name of a known part, or a value out of
+            bounds.
     """
     fields = {f for f in Hardware.__slots__ if f != "fact_ids"} | {"base"}
     unknown = [k for k in data if k not in fields]
@@ -55,17 +58,22 @@ def custom_hardware(data: Mapping[str, object], where: str, base: Hardware | Non
     def number(key: str, default: object) -> float:
         return _number(key, pick(key, default), where)
 
-    peaks = _number_map(data.get("peak_flop_per_s", {}), f"{where}: peak_flop_per_s")
-    if base is not None:
-        peaks = {**base.peak_flop_per_s, **peaks}
+    stated, lacking = _rates(data.get("peak_flop_per_s", {}), f"{where}: peak_flop_per_s")
+    if "bf16" in stated:  # the 16-bit tensor paths run at one rate, as in the records made from facts
+        stated.setdefault("fp16", stated["bf16"])
+    peaks = {**(base.peak_flop_per_s if base is not None else {}), **stated}
+    peaks = {name: rate for name, rate in peaks.items() if name not in lacking}
+    if not peaks:
+        raise HardwareError(f"{where}: peak_flop_per_s: give the rate of one format at least, e.g. {{bf16: 1e15}}")
+    sparse, _ = _rates(pick("sparse_flop_per_s", {}), where)
     segment = str(pick("segment", "datacenter"))
     if segment not in SEGMENTS:
         raise HardwareError(f"{where}: segment {segment!r} is not one of {', '.join(SEGMENTS)}")
     units, l2 = pick("compute_units", None), pick("l2_bytes", None)
     return Hardware(
         name=str(data["name"]),
-        vendor=str(pick("vendor", "custom")),
-        family=str(pick("family", "custom")),
+        vendor=str(data.get("vendor", "custom")),
+        family=str(data.get("family", "custom")),
         segment=segment,
         peak_flop_per_s=MappingProxyType(peaks),
         memory_bytes=number("memory_bytes", None),
@@ -79,7 +87,7 @@ def custom_hardware(data: Mapping[str, object], where: str, base: Hardware | Non
         process=str(pick("process", "")),
         fact_ids=MappingProxyType({} if base is None else dict(base.fact_ids)),
         band_class="first_principles",
-        sparse_flop_per_s=MappingProxyType(_number_map(pick("sparse_flop_per_s", {}), where, "peak_flop_per_s")),
+        sparse_flop_per_s=MappingProxyType({k: v for k, v in sparse.items() if k not in lacking}),
     )
 
 
@@ -96,10 +104,12 @@ def _number(key: str, value: object, where: str) -> float:
     return number
 
 
-def _number_map(value: object, where: str, key: str = "peak_flop_per_s") -> dict[str, float]:
+def _rates(value: object, where: str) -> tuple[dict[str, float], frozenset[str]]:
+    """Rates by format, and the formats that are null: those that the part does not have."""
     if not isinstance(value, Mapping):
         raise HardwareError(f"{where}: expected formats with dense FLOP/s, e.g. {{bf16: 1e15}}, found {value!r}")
     unknown = [k for k in value if k not in PEAK_FORMATS]
     if unknown:
         raise HardwareError(f"{where}: unknown format {', '.join(map(str, unknown))}; known: {', '.join(PEAK_FORMATS)}")
-    return {str(k): _number(key, v, where) for k, v in value.items()}
+    stated = {str(k): _number("peak_flop_per_s", v, where) for k, v in value.items() if v is not None}
+    return stated, frozenset(str(k) for k, v in value.items() if v is None)

@@ -8,7 +8,13 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from econ.performance.architecture import Architecture, architecture
-from econ.performance.formats_of_parts import PartFormats, canonical_format, compute_format, part_formats
+from econ.performance.formats_of_parts import (
+    PartFormats,
+    canonical_format,
+    compute_format,
+    format_without_rate,
+    part_formats,
+)
 from econ.performance.hardware import Hardware, hardware
 from econ.performance.names import parse_model
 from econ.performance.parameters import ParameterSet
@@ -172,6 +178,7 @@ def make_request(
         "format_dense": compute_format(formats.dense, native),
         "format_expert": compute_format(formats.expert, native),
         "stored": formats.expert,
+        "without_rate": format_without_rate(formats.expert, native),
     }
     count = load.tp * load.pp * load.dp
     return Request(arch.name, part.name, shape, _rates(part, formats), widths, load, members, accelerators=count)

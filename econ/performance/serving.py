@@ -71,6 +71,8 @@ class OperatingPoint:
     weight_bytes_per_accelerator: float
     kv_bytes_per_accelerator: float
     bytes_per_step_by_link: Mapping[str, float]
+    computed_in: str
+    format_without_rate: str
 
     @property
     def tokens_per_s_per_user(self) -> float:
@@ -237,6 +239,8 @@ def _explained(request: Request, s: Setups, c: Constants, served: Served) -> Ope
         weight_bytes_per_accelerator=float(weight_bytes_per_rank(s)[0]),
         kv_bytes_per_accelerator=float((running * kv_bytes_per_sequence(s, s.isl + s.osl / 2))[0]),
         bytes_per_step_by_link=_traffic(s, running),
+        computed_in=request.members["format_expert"],
+        format_without_rate=request.members["without_rate"],
     )
 
 

@@ -148,6 +148,11 @@ def _print_point(point: Any, setup: dict[str, Any]) -> None:
         f"memory per accelerator: weights {point.weight_bytes_per_accelerator / 1e9:.1f} GB, "
         f"KV cache {point.kv_bytes_per_accelerator / 1e9:.1f} GB"
     )
+    if point.format_without_rate:
+        line(
+            f"{point.hardware} has no native {point.format_without_rate} rate: the weights are stored in this format "
+            f"and computed in {point.computed_in}"
+        )
     parts = ", ".join(f"{k.replace('_', ' ')} {1e3 * v:.2f} ms" for k, v in point.breakdown_s.items())
     line(f"one decode step, by part: {parts}")
 

@@ -16,6 +16,7 @@ from econ.performance.hardware import (
     known_hardware,
 )
 from econ.performance.names import normalise
+from econ.performance.serving import operating_point
 from supply.facts import catalog
 from supply.paths import data_file
 
@@ -124,6 +125,46 @@ def test_custom_part_from_mapping_and_file(tmp_path):
     path.write_text("name: next\nbase: B200\nmemory_bytes_per_s: 16e12\n", encoding="utf-8")
     from_file = hardware(path)
     assert from_file.memory_bytes_per_s == 16e12 and from_file.peak("bf16") == hardware("B200").peak("bf16")
+
+
+def test_a_rate_that_is_null_is_none():
+    record = {"name": "next", "base": "B200", "peak_flop_per_s": {"bf16": 2e15, "fp8": 4e15, "fp4": None}}
+    part = hardware(record)
+    assert "fp4" in hardware("B200").peak_flop_per_s and "fp4" not in part.peak_flop_per_s
+    sparse = {**record, "sparse_flop_per_s": {"fp4": 2e16, "fp8": 8e15}}
+    assert hardware(sparse).sparse_flop_per_s == {"fp8": 8e15}
+    assert part.peak("fp16") == part.peak("bf16") == 2e15 and part.peak("int8") == hardware("B200").peak("int8")
+    with pytest.raises(HardwareError, match="next has no native fp4 rate; it has"):
+        part.peak("fp4")
+    with pytest.raises(HardwareError, match="give the rate of one format at least"):
+        hardware({"name": "x", "memory_bytes": 8e10, "memory_bytes_per_s": 3e12, "tdp_w": 700, "peak_flop_per_s": {}})
+
+
+def test_an_operating_point_says_that_a_part_lacks_the_format():
+    record = {"name": "next", "base": "B200", "peak_flop_per_s": {"fp4": None}}
+    load = {"isl": 1000, "osl": 100, "concurrency": 4, "tp": 2}
+    for name, lacks, rate in ((record, "fp4", "bf16"), ("B200", "", "fp4")):
+        point = operating_point("Llama-3.1-70B", name, weight_format="NVFP4", **load)
+        assert (point.format_without_rate, point.computed_in) == (lacks, rate)
+
+
+def test_an_invented_part_is_judged_from_first_principles_unless_it_names_a_family():
+    load = {"isl": 1000, "osl": 100, "concurrency": 4, "tp": 2}
+    invented = {"name": "next", "base": "B200", "memory_bytes_per_s": 16e12}
+    assert hardware(invented).family == "custom" and hardware(invented).vendor == "custom"
+    own, named = (operating_point("Llama-3.1-70B", r, **load) for r in (invented, {**invented, "family": "blackwell"}))
+    assert own.confidence == "first_principles" and named.confidence == "same_family"
+    wide, narrow = (p.tpot_band_s[1] / p.tpot_band_s[0] for p in (own, named))
+    assert wide > narrow
+    with pytest.raises(HardwareError, match="name 'b200' is that of a known part"):
+        hardware({**invented, "name": "b200"})
+
+
+def test_near_names_come_before_the_advice():
+    with pytest.raises(HardwareError, match=r"'H1'; did you mean H100, M1\? The known parts stand in data"):
+        hardware("H1")
+    with pytest.raises(HardwareError, match=r"'abacus'; the known parts stand in data/hardware\.csv"):
+        hardware("abacus")
 
 
 @pytest.mark.parametrize(
