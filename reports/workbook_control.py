@@ -176,7 +176,7 @@ def limits_sheet(book: Book, c: Context, sections: Sequence[Section], absent: Se
     sheet.freeze(4, 0)
     for offset, text in enumerate(words):
         sheet.number(5 + offset, 0, offset + 1, "text", "0")
-        sheet.paragraph_in(5 + offset, 1, text, 150)
+        sheet.paragraph_in(5 + offset, 1, text, 150, "wrap_indented")
 
 
 def units_sheet(book: Book, c: Context) -> None:

@@ -45,7 +45,7 @@ def results_sheet(book: Book, c: Context) -> tuple[Rows, int]:
         quantity, subject, region, stage, unit = (str(part) for part in index)
         rows[quantity, subject, region] = 6 + len(data)
         data.append([quantity, subject, c.title(subject) if subject else "", region, stage, unit, *values])
-    widths = (22, 24, 34, 9, 11, 22)
+    widths = (22, 29, 38, 9, 11, 20)
     columns = [Column(head, "", width) for head, width in zip(_HEADS, widths, strict=True)]
     columns += [Column(period, "", 15, "solver") for period in c.periods]
     sheet.table(4, columns, data, "results")
@@ -104,7 +104,7 @@ def hours_sheet(book: Book, c: Context) -> None:
     note = "USD of the period. Owner cost rests on observed purchase prices; scarcity is that of racks and power."
     sheet = book.sheet("Hours", "Cost of an accelerator-hour by product and period", note, "results")
     unit = "USD/sold GPU-hour"
-    columns = [Column("Period", "", 10), Column("Product", "", 26), Column("Id", "", 12), Column("Region", "", 9)]
+    columns = [Column("Period", "", 10), Column("Product", "", 31), Column("Id", "", 12), Column("Region", "", 9)]
     heads = (
         "Owner cost",
         "Owner cost low",

@@ -26,7 +26,7 @@ _LONGEST_TEXT = 32767
 #: Letters of running text that a column takes over its width, which is counted in digits.
 _LETTERS = 1.1
 #: Letters of column widths that one page takes in readable print; up to how many it stands upright.
-_ACROSS, _UPRIGHT = 255, 115
+_ACROSS, _UPRIGHT = 270, 115
 #: Programs that keep truth values as numbers show them in words too.
 _TRUTH = '"TRUE";"TRUE";"FALSE"'
 _OPTIONS = {
@@ -138,7 +138,9 @@ class Book:
         key = (name, shown)
         if key not in self._formats:
             look = {"font_name": FONT, "font_size": 10, "valign": "top"} | _FORMATS[name.removesuffix("_indented")]
-            look |= ({"num_format": shown} if shown else {}) | ({"indent": 2} if name.endswith("_indented") else {})
+            look |= ({"num_format": shown} if shown else {}) | (
+                {"indent": 1, "align": "left"} if name.endswith("_indented") else {}
+            )
             self._formats[key] = self._file.add_format(look)
         return self._formats[key]
 
