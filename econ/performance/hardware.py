@@ -37,6 +37,8 @@ SOURCES: Mapping[str, tuple[tuple[str, str, float], ...]] = MappingProxyType(
         "l2_bytes": (("l2_capacity", "byte", 1),),
     }
 )
+#: Whether the calibration has measurements of a part.
+BAND_CLASSES = ("measured", "first_principles")
 #: Fields without which a part cannot be modelled; the others may be unknown (None) or have the stated fall-back.
 REQUIRED = ("memory_bytes", "memory_bytes_per_s", "tdp_w")
 
@@ -54,9 +56,31 @@ class _Entry:
 
 @lru_cache(maxsize=1)
 def _entries() -> Mapping[str, _Entry]:
-    with data_file("hardware.csv").open(encoding="utf-8", newline="") as handle:
-        rows = [_Entry(**{k: r[k] for k in _Entry.__slots__}) for r in csv.DictReader(handle)]
-    return {r.name: r for r in rows}
+    return _read_entries(data_file("hardware.csv"))
+
+
+def _read_entries(path: Path) -> Mapping[str, _Entry]:
+    """Rows by name; a wrong column or cell is refused with its line, all at once."""
+    with path.open(encoding="utf-8", newline="") as handle:
+        reader = csv.DictReader(handle)
+        if tuple(reader.fieldnames or ()) != _Entry.__slots__:
+            raise HardwareError(f"{path.name}:1: the columns are {', '.join(_Entry.__slots__)}")
+        lines = [(reader.line_num, _Entry(**{k: r[k] or "" for k in _Entry.__slots__})) for r in reader]
+    first = {row.name: line for line, row in reversed(lines)}
+    problems = []
+    for line, row in lines:
+        if first[row.name] != line:
+            problems.append(f"{path.name}:{line}: name {row.name!r} stands in line {first[row.name]} already")
+        if row.base and (row.base not in first or row.base == row.name):
+            near = did_you_mean(row.base, first)
+            problems.append(f"{path.name}:{line}: base {row.base!r} is no name of another row{near}")
+        for column, options in (("segment", SEGMENTS), ("band_class", BAND_CLASSES)):
+            if getattr(row, column) not in options:
+                said = f"{column} {getattr(row, column)!r} is not one of {', '.join(options)}"
+                problems.append(f"{path.name}:{line}: {said}")
+    if problems:
+        raise HardwareError("\n".join(problems))
+    return {row.name: row for _, row in lines}
 
 
 @lru_cache(maxsize=1)

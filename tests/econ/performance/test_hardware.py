@@ -12,6 +12,7 @@ from econ.performance.hardware import (
     HardwareError,
     _aliases,
     _entries,
+    _read_entries,
     hardware,
     known_hardware,
 )
@@ -158,6 +159,24 @@ def test_an_invented_part_is_judged_from_first_principles_unless_it_names_a_fami
     assert wide > narrow
     with pytest.raises(HardwareError, match="name 'b200' is that of a known part"):
         hardware({**invented, "name": "b200"})
+
+
+def test_wrong_rows_of_the_table_are_named_with_their_line(tmp_path):
+    path = tmp_path / "hardware.csv"
+    text = data_file("hardware.csv").read_text(encoding="utf-8")
+    line = text.count("\n") + 1
+    rows = "X1,Xylo X1,xylo,xylo,data center,B2000,guess\nH100,NVIDIA H100,nvidia,hopper,datacenter,,measured\n"
+    path.write_text(text + rows, encoding="utf-8")
+    with pytest.raises(HardwareError) as caught:
+        _read_entries(path)
+    base, segment, band, twice = str(caught.value).splitlines()
+    assert base == f"hardware.csv:{line}: base 'B2000' is no name of another row; did you mean B200, GB200, H200?"
+    assert segment.startswith(f"hardware.csv:{line}: segment 'data center' is not one of datacenter, workstation")
+    assert band.endswith("band_class 'guess' is not one of measured, first_principles")
+    assert twice == f"hardware.csv:{line + 1}: name 'H100' stands in line 10 already"
+    path.write_text(text.replace("segment,base", "segment,bass", 1), encoding="utf-8")
+    with pytest.raises(HardwareError, match=r"hardware\.csv:1: the columns are name, subject, vendor, family, segment"):
+        _read_entries(path)
 
 
 def test_near_names_come_before_the_advice():
