@@ -4,25 +4,15 @@ from __future__ import annotations
 
 import textwrap
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from reports.answer_money import SEEN, cost_words, price_words
 from reports.catalogue import say
-from reports.context import REFERENCE_TASK, Context
-from reports.ranges import Span, ranged, study_span, times, widest
-from reports.spans import Words, join
+from reports.context import Context
+from reports.ranges import ranged, study_span
+from reports.spans import Number, Words, join
 from reports.tables import records
-from reports.wording import (
-    brief,
-    count,
-    in_sentence,
-    leader_since,
-    listing,
-    money,
-    percent,
-    plain,
-    span_words,
-    stage_title,
-)
+from reports.wording import count, in_sentence, leader_since, listing, percent, plain, span_words, stage_title
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,15 +23,19 @@ __all__ = [
     "AnswerLine",
     "answer_lines",
     "comparison_words",
-    "cost_words",
-    "price_words",
+    "growth_words",
     "sure_words",
     "terminal_lines",
     "volume_words",
+    "weak_words",
     "what_binds",
 ]
 
 WIDTH = 80
+#: Least share of a year's value with which a stage is named.
+NAMED = 0.05
+#: A count that moves by less than this stands still.
+STILL = 0.1
 
 
 @dataclass(frozen=True)
@@ -78,7 +72,7 @@ def terminal_lines(run: Run, width: int = WIDTH) -> list[str]:
 
 
 def what_binds(c: Context) -> str:
-    """The costliest stage over time, and who carries it this year."""
+    """The costliest stage over time, and what carries the value of all limits this year."""
     if not any(s.stage for s in c.stage_spans):
         return say("answer.nothing_binds")
     text = stages_in_words(c.leaders, c.periods)
@@ -87,19 +81,30 @@ def what_binds(c: Context) -> str:
         first, share = str(shares.index[0]), float(shares.iloc[0])
         carried = ranged(share, study_span(c, "share", share), percent, digits=2)
         words = {"year": c.this_year, "stage": stage_title(first), "share": carried}
-        text = join(" ", [text, say("answer.share", **words, others=_others(c, shares))])
+        text = join(" ", [text, say("answer.share", **words, quarters=_quarters(c, first), others=_others(c, shares))])
     return text
 
 
-def _others(c: Context, shares: pd.Series[float]) -> str:
-    """The next stage of the year, with its largest limit."""
-    if len(shares) < 2 or shares.iloc[1] < 0.01:
+def _quarters(c: Context, stage: str) -> str:
+    """The share of a stage in each period of this year, where they differ."""
+    shares = [float(c.stage_shares(p).get(stage, 0.0)) for p in c.periods if p.startswith(c.this_year)]
+    if len(shares) < 2 or max(shares) - min(shares) < SEEN:
         return ""
+    held = [Number(f"{100 * s:.0f}", s) for s in shares[:-1]]
+    last = Number(f"{100 * shares[-1]:.0f}\N{NO-BREAK SPACE}%", shares[-1])
+    return say("answer.by_quarter", shares=listing([*held, last]))
+
+
+def _others(c: Context, shares: pd.Series[float]) -> str:
+    """The other stages of the year that carry more than a twentieth, each with its largest limit."""
     limits = c.limits_of(c.this_year)
-    lead = limits[limits["stage"] == shares.index[1]].iloc[0]
-    share = percent(shares.iloc[1])
-    title = in_sentence(str(lead["title"]))
-    return say("answer.next_share", stage=stage_title(str(shares.index[1])), share=share, limit=title)
+    parts = []
+    for stage, share in shares.iloc[1:].items():
+        if share < NAMED:
+            break
+        title = in_sentence(str(limits[limits["stage"] == stage].iloc[0]["title"]))
+        parts.append(say("answer.next_share", stage=stage_title(str(stage)), share=percent(share), limit=title))
+    return join("", [", ", listing(parts)]) if parts else ""
 
 
 def stages_in_words(leaders: list[str], periods: list[str]) -> str:
@@ -145,26 +150,45 @@ def _runs(leaders: list[str]) -> list[tuple[str, int, int]]:
 
 def volume_words(c: Context) -> str:
     """Energised and finished accelerators this year and next, with the ranges of the study."""
+    digits = 2 if c.illustrative[0] else 3
     if len(c.periods) == 1:
         return say("answer.finished_once", finished=count(c.total("finished", c.periods[0])), period=c.periods[0])
     parts: list[str] = []
-    spans: list[Span] = []
     for year, later in [(c.this_year, ""), (c.next_year, "next_")]:
         if year is None:
             continue
-        finished, energised = c.total("finished", year), c.total("energised", year)
-        made = study_span(c, f"{later}finished", finished) if _studied(c, year, later) else None
-        lit = study_span(c, later.rstrip("_") or "energised", energised) if _studied(c, year, later) else None
-        spans += [made, lit]
-        things = say("answer.accelerators")
+        words = {q: _volume(c, q, year, later, digits) for q in ("finished", "energised", "h100e")}
         if c.has_fleet:
-            both = {"energised": ranged(energised, lit, what=things), "finished": ranged(finished, made)}
-            parts.append(say("answer.volumes", year=year, **both))
+            parts.append(say(f"answer.{later}volumes", year=year, **words))
         else:
-            parts.append(say("answer.finished", year=year, finished=ranged(finished, made, what=things)))
-    if any(spans):
-        parts.append(say("answer.ranges"))
+            parts.append(say("answer.finished", year=year, finished=words["finished"]))
     return join(" ", parts)
+
+
+def _volume(c: Context, quantity: str, year: str, later: str, digits: int) -> str:
+    """A yearly volume with its range; the thing counted is named where it stands first."""
+    value = c.total("energised_h100e" if quantity == "h100e" else quantity, year)
+    measure = {"energised": later.rstrip("_") or "energised"}.get(quantity, f"{later}{quantity}")
+    span = study_span(c, measure, value) if _studied(c, year, later) else None
+    named = not later and quantity == ("energised" if c.has_fleet else "finished")
+    return ranged(value, span, digits=digits, what=say("answer.accelerators") if named else "")
+
+
+def growth_words(c: Context) -> list[str]:
+    """Why more may be energised than finished, and why computing may grow while the count does not."""
+    if not c.has_fleet or c.next_year is None:
+        return []
+    out: list[str] = []
+    years = [c.this_year, c.next_year]
+    energised, finished, h100e = ([c.total(q, y) for y in years] for q in ("energised", "finished", "energised_h100e"))
+    more = [y for y, e, f in zip(years, energised, finished, strict=True) if e > f * (1 + SEEN)]
+    if more:
+        out.append(say("answer.from_stock", years=listing(more)))
+    if min(energised[0], h100e[0]) > 0:
+        counts, rates = energised[1] / energised[0] - 1, h100e[1] / h100e[0] - 1
+        if abs(counts) < STILL < rates:
+            out.append(say("answer.newer", rise=percent(rates)))
+    return out
 
 
 def _studied(c: Context, year: str, later: str) -> bool:
@@ -172,155 +196,24 @@ def _studied(c: Context, year: str, later: str) -> bool:
     return table is not None and int(table["year"].iloc[0]) + bool(later) == int(year)
 
 
-def price_words(c: Context) -> str:
-    """What one more unit of the main limit is worth, in its own unit and in the three of the reader."""
-    main = c.main_limit
-    if main is None:
-        return say("answer.no_price")
-    price, title = main["price"], in_sentence(main["title"])
-    amount, _, per = str(price["unit"]).partition("/")
-    fields = {"per": per or say("answer.unit"), "limit": title, "period": main["period"]}
-    if not c.has_money:
-        gained = amount.removesuffix("s") if price["native"] == 1 else amount
-        return say("answer.gives", **fields, amount=brief(price["native"]), unit=gained)
-    power = main["stage"] == "power"
-    native = price["lasting"] if power else price["native"]
-    study = study_span(c, "price", native) if _watched(c, main) else None
-    interval = None if power else _interval(main)
-    worth = ranged(native, widest(study, interval), money, digits=2)
-    words = say("answer.worth_kept" if power else "answer.worth_period", **fields, worth=worth)
-    spread = _spread(c, main, study)
-    return join(" ", [words, say("answer.spread", parts=listing(spread))]) if spread else words
-
-
-def _watched(c: Context, main: dict[str, Any]) -> bool:
-    """Whether the study followed the price of this limit in this period."""
-    table = c.table("headline")
-    if table is None or "limit" not in table:
-        return False
-    return (str(table["limit"].iloc[0]), str(table["period"].iloc[0])) == (main["resource"], main["period"])
-
-
-def _interval(main: dict[str, Any]) -> Span:
-    """The interval of the check by re-solving where it is wider than 1 %: at a kink every price in it is right."""
-    low, high = main["price_range"]
-    return (low, high) if high - low > 0.01 * max(abs(main["price"]["native"]), abs(high)) else None
-
-
-def _spread(c: Context, main: dict[str, Any], study: Span) -> list[str]:
-    """The price of a limit for each accelerator-hour, million tokens and task of its reference product."""
-    price = main["price"]
-    reference = price["reference"]
-    ratio: Span = None
-    table = c.table("headline")
-    if study is not None and table is not None:
-        base = float(table["unit_price_base"].iloc[0])
-        held = widest(
-            *((v / base, v / base) for end in ("low", "base", "high") for v in table[f"unit_price_{end}"].dropna())
-        )
-        ratio = held if base > 0 else None
-    engine = _engine(c, reference["sku"], reference["model"], main["period"])
-    found: list[str] = []
-    for name in ("usd_per_gpu_hour", "usd_per_mtoken", "usd_per_task"):
-        if (usd := money_price(price, name)) is None:
-            continue
-        span = times(usd, ratio if name == "usd_per_gpu_hour" else widest(ratio, engine))
-        names = {"sku": c.short(reference["sku"]), "model": c.title(reference["model"] or "")}
-        task = _task(reference["task"] or "")
-        found.append(say(f"answer.{name}", usd=ranged(usd, span, money, digits=2), **names, task=task))
-    return found
-
-
-def _engine(c: Context, sku: str | None, model: str | None, period: str) -> Span:
-    """Band of the per-token engine as multiples of a token cost, None where the run holds none."""
-    for row in c.answer["costs"]:
-        if (row["sku"], row["model"], row["period"]) == (sku, model, period) and row.get("engine_low"):
-            return float(row["engine_low"]), float(row["engine_high"])
-    return None
-
-
-def money_price(price: dict[str, Any], name: str) -> float | None:
-    """A price in a money unit: the lasting one where the answer holds it (power), else that of the period."""
-    lasting = price.get(f"lasting_{name}")
-    value = price[name] if lasting is None else lasting
-    return None if value is None else float(value)
-
-
-def _task(name: str) -> str:
-    return say("answer.chat") if name == "chat" else say("answer.task", task=name)
-
-
-def cost_words(c: Context) -> str:
-    """Owner cost of an hour, a million tokens and a task on the reference product, scarcity told apart."""
-    sku = c.reference_sku
-    if sku is None:
-        return say("answer.no_costs")
-    owner = c.value_at("owner_usd_per_gpu_hour", sku, c.now)
-    full = c.value_at("usd_per_gpu_hour", sku, c.now)
-    assert owner is not None and full is not None
-    scarcity = float(full["value"] - owner["value"])
-    rents = study_span(c, "scarcity", scarcity) if _follows(c, sku) else None
-    moved = None if rents is None else (owner["value"] + rents[0], owner["value"] + rents[1])
-    whole = widest((full["low"], full["high"]), moved)
-    parts: list[str] = [
-        say(
-            "answer.hour",
-            owner=ranged(owner["value"], (owner["low"], owner["high"]), money),
-            sku=c.short(sku),
-            period=c.now,
-            scarcity=ranged(scarcity, rents, money, digits=2),
-            full=ranged(full["value"], whole, money),
-        )
-    ]
-    tokens = c.quantity("usd_per_mtoken_output")
-    tokens = tokens[(tokens["sku"] == sku) & (tokens["period"] == c.now)]
-    if len(tokens):
-        row = tokens.iloc[0]
-        rate = (
-            None
-            if moved is None
-            else (row["value"] * moved[0] / full["value"], row["value"] * moved[1] / full["value"])
-        )
-        usd = ranged(row["value"], widest((row["low"], row["high"]), rate), money)
-        parts += [say("answer.tokens", model=c.title(row["model"]), usd=usd), *_task_words(c, str(row["model"]), sku)]
-    return join(" ", parts)
-
-
-def _follows(c: Context, sku: str) -> bool:
-    """Whether the study followed the scarcity in an hour of this product now."""
-    table = c.table("headline")
-    if table is None or "sku" not in table:
-        return False
-    return (str(table["sku"].iloc[0]), str(table["period"].iloc[0])) == (sku, c.now)
-
-
-def _task_words(c: Context, model: str, sku: str) -> list[str]:
-    key = (REFERENCE_TASK, model, sku, c.now)
-    row = next((t for t in c.answer["tasks"] if (t["task"], t["model"], t["sku"], t["period"]) == key), None)
-    if row is None:
-        return []
-    value, span = row["usd_per_verified_task"], (row["low"], row["high"])
-    review = row.get("review_usd", 0.0)
-    whole = ranged(value, span, money)
-    if not review:
-        return [say("answer.task_cost", task=_task(REFERENCE_TASK), usd=whole)]
-    work = ranged(value - review, (span[0] - review, span[1] - review), money)
-    return [say("answer.task_parts", task=_task(REFERENCE_TASK), usd=whole, work=work, review=money(review))]
-
-
 def sure_words(c: Context) -> str:
     """How much rests on assumptions, and whether one of them overturns what binds."""
-    weak, all_ = c.illustrative
-    text = say("answer.weak", weak=weak, all=all_) if weak else say("answer.none_weak", all=all_)
+    text = weak_words(c)
     table = c.table("headline")
     if table is None:
-        return join(" ", [text, say("answer.no_study")]) if weak else text
+        return join(" ", [text, say("answer.no_study")]) if c.illustrative[0] else text
     flips = table[table["flips"]]
     year = str(table["year"].iloc[0])
     if not len(flips):
         return join(" ", [text, say("answer.no_flip", year=year)])
     more = say("answer.more", more=len(flips) - 3) if len(flips) > 3 else ""
     return join(" ", [text, say("answer.flips", year=year, names=listing(list(flips["title"].head(3))), more=more)])
+
+
+def weak_words(c: Context) -> str:
+    """How many input numbers are assumptions of our own."""
+    weak, all_ = c.illustrative
+    return say("answer.weak", weak=weak, all=all_) if weak else say("answer.none_weak", all=all_)
 
 
 def comparison_words(c: Context) -> str:

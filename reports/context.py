@@ -152,6 +152,12 @@ class Context:
         year = str(int(self.this_year) + 1)
         return year if year in self.years else None
 
+    @property
+    def a_year_on(self) -> str | None:
+        """The period one year after `now`, where the horizon reports it."""
+        period = f"{int(self.now[:4]) + 1}{self.now[4:]}"
+        return period if period in self.periods else None
+
     # ---- kinds of runs
 
     @property
@@ -190,9 +196,10 @@ class Context:
         """The stage with the largest rent in each period, empty where nothing has a price."""
         return [s.stage for p in self.periods for s in self.stage_spans if s.first <= p <= s.last]
 
-    def stage_shares(self, year: str) -> pd.Series[float]:
-        """Share of the year's scarcity rent by stage, largest first."""
-        rent = self.binding[self.binding["year"] == year].groupby("stage")["rent"].sum().sort_values(ascending=False)
+    def stage_shares(self, when: str) -> pd.Series[float]:
+        """Share of the scarcity rent of a year (or of one period) by stage, largest first."""
+        here = self.binding[self.binding["period"].str.startswith(when)]
+        rent = here.groupby("stage")["rent"].sum().sort_values(ascending=False)
         return rent / rent.sum() if rent.sum() > 0 else rent
 
     def limits_of(self, year: str) -> pd.DataFrame:
@@ -226,6 +233,21 @@ class Context:
         fleet = self.quantity("fleet")
         order = fleet[fleet["period"] == self.now].groupby("sku")["value"].sum().sort_values(ascending=False)
         return next((s for s in order.index if s in here), None)
+
+    @cached_property
+    def newest_sku(self) -> str | None:
+        """The product of which most is energised in the next year."""
+        rows = self.quantity("energised")
+        here = rows[rows["year"] == self.next_year].groupby("subject")["value"].sum()
+        return str(here.idxmax()) if len(here) and here.max() > 0 else None
+
+    def h100_equivalents(self, sku: str) -> float | None:
+        """H100-equivalents of one accelerator, as the run counts them."""
+        sums = [
+            float(rows.loc[rows["subject"] == sku, "value"].sum())
+            for rows in (self.quantity("energised_h100e"), self.quantity("energised"))
+        ]
+        return sums[0] / sums[1] if min(sums) > 0 else None
 
     @cached_property
     def illustrative(self) -> tuple[int, int]:

@@ -17,6 +17,8 @@ __all__ = ["Span", "ranged", "study_span", "times", "widest"]
 
 Span = tuple[float, float] | None
 _SAME = 0.01
+#: An end of a range below this part of the value is printed as zero.
+_NOTHING = 0.005
 
 
 def study_span(c: Context, measure: str, value: float) -> Span:
@@ -42,8 +44,8 @@ def widest(*spans: Span) -> Span:
 
 
 def digits_in(value: float, span: Span) -> int:
-    """Significant digits that a range allows: two where it exceeds 10 % of the value, else as many as tell its ends
-    and the value apart; three without a range.
+    """Significant digits that a range allows: two where it exceeds 10 % of the value, else three, or as many as tell
+    its ends and the value apart; three without a range.
 
     >>> digits_in(8.4, (6.9, 10.2)), digits_in(10.08, (10.04, 10.13)), digits_in(10.08, None)
     (2, 4, 3)
@@ -72,13 +74,16 @@ def ranged(
     ('8.4 million wafers (6.9 to 10 million)', '8.41 million')
     >>> ranged(0.6154, (0.42, 0.81), percent).replace("\N{NO-BREAK SPACE}", " ")
     '62 % (42 to 81 %)'
+    >>> ranged(0.53, (0.00018, 0.65), percent).replace("\N{NO-BREAK SPACE}", " ")
+    '53 % (0 to 65 %)'
     """
     held = digits_in(value, span) if span is not None or digits is None else digits
     shown = show(value, held)
     if span is None:
         return say("phrases.of", value=shown, what=what) if what else shown
+    low, high = (0.0 if abs(v) < _NOTHING * abs(value) else v for v in span)
     scale, unit = (100.0, "\N{NO-BREAK SPACE}%") if show is percent else (1.0, "")
-    ends = join("", [band(scale * span[0], scale * span[1], held), unit])
+    ends = join("", [band(scale * low, scale * high, held), unit])
     return say(
         "phrases.ranged_of" if what else "phrases.ranged", value=shown, range=ends, **({"what": what} if what else {})
     )

@@ -45,8 +45,8 @@ _SECTIONS = {
 }  # fmt: skip
 _LINES = {
     "answer": "energised finished study", "stops": "rent price", "worth": "lasting use_price",
-    "costs": "owner tokens task", "overturn": "study", "changes": "compare", "record": "others backtest",
-    "particulars": "inputs",
+    "costs": "owner tokens task", "overturn": "study", "sure": "study backtest others inputs",
+    "particulars": "compare inputs",
 }  # fmt: skip
 
 

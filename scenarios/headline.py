@@ -9,7 +9,7 @@ input (see `scenarios.headline_inputs`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,27 +26,34 @@ if TYPE_CHECKING:
     from supply.optimizer.compiled import Compiled
     from supply.optimizer.solution import Solution
 
-__all__ = ["HEADLINE_COLUMNS", "MEASURES", "Watched", "headline_study", "headline_year", "watched"]
+__all__ = ["HEADLINE_COLUMNS", "MEASURES", "Watched", "headline_study", "headline_year", "newest_product", "watched"]
 
 #: Numbers of the first page; each has columns `_base`, `_low` and `_high` (at the low and high end of the input).
-MEASURES = ("energised", "next", "finished", "next_finished", "share", "price", "unit_price", "scarcity")
+MEASURES = (
+    "energised", "next", "h100e", "next_h100e", "finished", "next_finished", "share", "price", "unit_price", "scarcity",
+    "newest_scarcity",
+)  # fmt: skip
 HEADLINE_COLUMNS = (
     "input", "title", "kind", "note", "input_unit", "base_input", "low_input", "high_input",
     "stage_base", "stage_low", "stage_high", "flips", "flips_at", "swing", "year", "period", "limit", "sku",
+    "newest",
     *(f"{m}_{end}" for m in MEASURES for end in ("base", "low", "high")), *BREAK_COLUMNS,
 )  # fmt: skip
 #: Inputs whose break-even is searched beyond their range.
 SEARCHED = 3
+#: Parts of the scarcity in an hour.
+Terms = tuple[tuple[str, str, float, str], ...]
 _BISECTIONS = 6
 _STILL = 1e-4
 
 
 @dataclass(frozen=True)
 class Watched:
-    """What the first page says besides volumes: the worth of a limit in a period, and the scarcity of a product.
+    """What the first page says besides volumes: the worth of a limit in a period, and the scarcity of two products.
 
-    `limit_use` is the path of the planning power of the reference product where the limit is power; `terms` are
-    (resource, column of its price, USD per hour for each USD of it, path that the amount follows).
+    `limit_use` is the path of the planning power of the reference product where the limit is power; `terms` (of the
+    reference product) and `newest_terms` are (resource, column of its price, USD per hour for each USD of it, path
+    that the amount follows).
     """
 
     period: str = ""
@@ -54,7 +61,9 @@ class Watched:
     limit_column: str = "price"
     limit_use: str = ""
     sku: str = ""
-    terms: tuple[tuple[str, str, float, str], ...] = ()
+    terms: Terms = ()
+    newest: str = ""
+    newest_terms: Terms = ()
 
 
 @dataclass(frozen=True)
@@ -80,8 +89,20 @@ def headline_year(resolved: Resolved, today: str) -> str:
     return today[:4] if today[:4] in whole else (whole or years)[-1]
 
 
-def watched(answer: Mapping[str, Any], model: CostModel, period: str, sku: str) -> Watched:
-    """What the first page of a run says of its main limit and of an hour of a product in a period."""
+def newest_product(energised: pd.DataFrame, year: str) -> str:
+    """The product of which most is energised in a year; empty where none is.
+
+    >>> newest_product(pd.DataFrame({"sku": ["a", "b"], "period": ["2027-Q1"] * 2, "energised": [1.0, 2.0]}), "2027")
+    'b'
+    """
+    if energised.empty:
+        return ""
+    here = energised[energised["period"].str.startswith(year)].groupby("sku")["energised"].sum()
+    return str(here.idxmax()) if len(here) and here.max() > 0 else ""
+
+
+def watched(answer: Mapping[str, Any], model: CostModel, period: str, sku: str, newest: str = "") -> Watched:
+    """What the first page of a run says of its main limit and of an hour of one or two products in a period."""
     from scenarios.runs import main_limit
 
     main = main_limit(answer, period)
@@ -91,14 +112,22 @@ def watched(answer: Mapping[str, Any], model: CostModel, period: str, sku: str) 
         reference = main["price"]["reference"]["sku"]
         column = "lasting_price" if power else "price"
         use = f"fleet.{reference}.kw_planning" if power and reference else ""
+    mine, other = _terms(model, sku, period), _terms(model, newest, period)
+    held = Watched(period, limit, column, use)
+    if mine is not None:
+        held = replace(held, sku=sku, terms=mine)
+    return held if other is None else replace(held, newest=newest, newest_terms=other)
+
+
+def _terms(model: CostModel, sku: str, period: str) -> Terms | None:
+    """The scarcity in an hour of a product, None where no hour of it is priced."""
     found = next((k for k, (s, _, p, _) in enumerate(model.rows) if (s, p) == (sku, period)), None)
     if found is None:
-        return Watched(period, limit, column, use)
-    terms = tuple(
+        return None
+    return tuple(
         (resource, "lasting_price" if lasting else "price", factor, f"fleet.{sku}.kw_planning" if lasting else "")
         for resource, lasting, factor in model.rent_terms(found)
     )
-    return Watched(period, limit, column, use, sku, terms)
 
 
 def headline_study(
@@ -167,7 +196,7 @@ class _Study:
         base, low, high = numbers[:3]
         swing = max(abs(high - low), abs(low - base), abs(high - base)) if np.isfinite([low, high]).all() else np.nan
         head = (" ".join(weak.names[:3]), weak.title, weak.kind, self.inputs.note(weak), unit, *shown)
-        about = (self.year, self.watch.period, self.watch.limit, self.watch.sku)
+        about = (self.year, self.watch.period, self.watch.limit, self.watch.sku, self.watch.newest)
         return (*head, start, *stages, flips, at, swing, *about, *numbers, *UNSEARCHED)
 
     def number(self, reading: Reading | None, measure: str) -> float:
@@ -222,14 +251,26 @@ def read(solution: Solution, year: str, watch: Watched) -> Reading:
         by_year = flow.groupby(flow["period"].str[:4])[column].sum()
         later = "next" if name == "energised" else "next_finished"
         numbers |= {name: float(by_year.get(year, 0.0)), later: float(by_year.get(str(int(year) + 1), 0.0))}
+    numbers |= _equivalents(solution, year)
     rents = stage_rents(binding_table(solution), year)
     stage = max(rents, key=lambda s: rents[s]) if rents else ""
     return Reading(stage, rents, numbers | _worth(solution, watch))
 
 
+def _equivalents(solution: Solution, year: str) -> dict[str, float]:
+    """H100-equivalents energised in a year and in the next."""
+    out = {"h100e": 0.0, "next_h100e": 0.0}
+    for sku, period, t, number in solution.energised[["sku", "period", "t", "energised"]].itertuples(index=False):
+        name = {year: "h100e", str(int(year) + 1): "next_h100e"}.get(period[:4])
+        rate = solution.values.get(f"fleet.{sku}.h100e")
+        if name and rate is not None:
+            out[name] += number * float(rate[t])
+    return out
+
+
 def _worth(solution: Solution, watch: Watched) -> dict[str, float]:
     """Price of the watched limit, the same for one reference product, and the scarcity in an hour."""
-    out = {"price": float("nan"), "unit_price": float("nan"), "scarcity": float("nan")}
+    out = dict.fromkeys(("price", "unit_price", "scarcity", "newest_scarcity"), float("nan"))
     if not watch.period:
         return out
     table = solution.resources
@@ -243,7 +284,8 @@ def _worth(solution: Solution, watch: Watched) -> dict[str, float]:
     if watch.limit:
         out["price"] = max(float(now[watch.limit_column][watch.limit]), 0.0)
         out["unit_price"] = out["price"] * ratio(watch.limit_use)
-    if watch.terms:
-        parts = [float(now[column][r]) * factor * ratio(path) for r, column, factor, path in watch.terms]
-        out["scarcity"] = max(sum(parts), 0.0)
+    for name, terms in (("scarcity", watch.terms), ("newest_scarcity", watch.newest_terms)):
+        if terms:
+            parts = [float(now[column][r]) * factor * ratio(path) for r, column, factor, path in terms]
+            out[name] = max(sum(parts), 0.0)
     return out

@@ -3,7 +3,7 @@ reports.
 
 `names` (titles), `binding` (every limit with a price, contracts included), `cost_inputs` (what an owner's hour rests
 on), `graph_nodes`, `graph_edges` and, for a library scenario, `scenario_text` come with every run; the rest with
-`study=True`: `headline` (what could overturn it), `shipments` and
+`study=True`: `headline` (what could overturn it), `yardsticks` (sizes to judge it by), `shipments` and
 `cowos_balance` (outcomes beside the run), `shipments_gap`, `shipments_parts` and `shipments_limits` (what closes the
 gap to them), `waterfall` (owner cost of reference products), `front` (token cost against
 speed) and `accuracy` (of the per-token engine), and the tables of `report_tables_making`, `report_tables_market` and
@@ -62,16 +62,18 @@ def studies(
     answer: Mapping[str, Any],
 ) -> dict[str, pd.DataFrame]:
     """The tables that take time."""
-    from scenarios.headline import headline_study, headline_year, watched
+    from scenarios.headline import headline_study, headline_year, newest_product, watched
     from scenarios.outcomes import cowos_balance, shipments_compared
     from scenarios.outside_gap import explain_gap
+    from scenarios.yardsticks import yardsticks
 
     year = headline_year(resolved, today)
     now = nearest_period([p["period"] for p in answer["periods"]], today)
     say(f"which weak inputs could overturn the headline of {year}")
-    tables = {
-        "headline": headline_study(resolved, year, say, watched(answer, model, now, _reference(model, solution, now)))
-    }
+    newest = newest_product(solution.energised, str(int(now[:4]) + 1))
+    watch = watched(answer, model, now, _reference(model, solution, now), newest)
+    tables = {"headline": headline_study(resolved, year, say, watch)}
+    tables |= yardsticks(resolved, date.fromisoformat(today))
     designers = {s.id: s.designer for s in resolved.network.fleet.values()}
     if designers:
         tables["shipments"] = shipments_compared(solution.finished.rename(columns={"finished": "value"}), designers)

@@ -23,10 +23,10 @@ __all__ = [
 NAME_COLUMNS = ("kind", "id", "title", "stage", "designer", "region")
 _DESIGNERS = {"nvidia": "NVIDIA", "amd": "AMD", "google": "Google", "aws": "AWS", "h20": "H20"}
 _COSTS = {
-    "power_used_of_peak": "Watts that a plan reserves, of peak rating",
+    "power_used_of_peak": "Watts that a plan reserves per peak watt",
     "cowos_use": "Share of CoWoS capacity in use",
     "hbm_use": "Share of HBM capacity that yields accelerator memory",
-    "custom_silicon_discount": "Value of in-house chips against their BF16 rate",
+    "custom_silicon_discount": "Value of computing on in-house chips (such as TPU), on an H100 = 1",
     "cash_cost": "Cash operating cost of an H100-hour",
     "energy_load": "Mean draw of peak rating",
     "survival": "Share of the fleet kept a quarter",

@@ -103,14 +103,19 @@ def _side(value: float, r: Any) -> str:
 
 
 def _edge(value: float, r: Any) -> str:
-    """A break-even with its unit, the words in brackets after the unit left out."""
+    """A break-even with its unit, the words in brackets after the unit left out.
+
+    Two digits, as many as the search is worth; a third where two would not tell it from the base.
+    """
     unit = str(r.input_unit).partition(" (")[0]
-    return join("", [_input(value), f" {unit}" if unit and unit != "fraction" else ""])
+    sides = [(v > r.base_input) - (v < r.base_input) for v in (value, float(f"{value:.1e}"))]
+    shown = _input(value, 2 if sides[0] == sides[1] else 3)
+    return join("", [shown, f" {unit}" if unit and unit != "fraction" else ""])
 
 
-def _input(value: float) -> str:
+def _input(value: float, digits: int = 3) -> str:
     """A value of an input in a sentence: millions in words."""
-    return count(value) if abs(value) >= 999_500 else brief(value)
+    return (count if abs(value) >= 999_500 else brief)(value, digits)
 
 
 def _overturn_table(table: pd.DataFrame, year: str) -> Table:

@@ -15,7 +15,7 @@ from reports.spans import Number, Words, join
 from reports.traces import FORMULAS
 from reports.wording import brief, plain
 
-__all__ = ["edit_words", "inputs_section", "method_section", "repeat_section", "rule_section"]
+__all__ = ["edit_words", "inputs_section", "method_section", "regime_words", "repeat_section", "rule_section"]
 
 STALE_DAYS = 540
 _SOURCE_WIDTH = 90
@@ -108,7 +108,8 @@ def _told(fact: dict[str, Any], width: int) -> str:
     return say("inputs.relay", origin=_cut(str(fact["origin"]), width), source=source) if fact.get("origin") else source
 
 
-def _regime(c: Context) -> Words:
+def regime_words(c: Context) -> Words:
+    """How far the plan looks ahead."""
     if c.answer["regime"] == "foresight":
         return say("inputs.foresight")
     return say("inputs.rolling", look=c.run.manifest.get("look_ahead"))
@@ -147,7 +148,7 @@ def rule_section(contexts: Sequence[Context]) -> Section:
         s.paragraphs.append(say("rule.case", title=one.run.manifest["title"], note=note, edits=changed))
     objective = say("rule.value") if c.has_money else say("rule.units", unit=c.answer["objective"]["unit"])
     s.paragraphs.append(
-        say("rule.conditional", objective=objective, regime=_regime(c), first=c.periods[0], last=c.periods[-1])
+        say("rule.conditional", objective=objective, regime=regime_words(c), first=c.periods[0], last=c.periods[-1])
     )
     if c.has_money:
         s.paragraphs.append(say("rule.money"))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from reports.answer_text import money_price
+from reports.answer_money import money_price
 from reports.blocks import Section, Table
 from reports.catalogue import columns, say
 from reports.context import Context

@@ -16,7 +16,10 @@ ROOM = Path(str(sections.__file__)).parent.parent
 #: Files whose sentences are all in the catalogue.
 MODULES = sorted(
     [*(ROOM / "sections").glob("*.py"), *(ROOM / "figures").glob("*.py")]
-    + [ROOM / f"{n}.py" for n in ("draws", "market_report", "pdf", "wording", "first_page", "answer_text", "context")]
+    + [
+        ROOM / f"{n}.py"
+        for n in ("draws", "market_report", "pdf", "wording", "first_page", "answer_text", "answer_money", "context")
+    ]
 )
 #: Values of a column of a table of the run, not words of the report.
 DATA = {"owner cost, most hours sold"}

@@ -21,6 +21,7 @@ from scenarios.runner import run
 from scenarios.runs import Run, main_limit
 
 STUDIED = ("Energised AI power in United States", "Watts that a plan reserves", "Share of CoWoS", "Rental price")
+STOPS = "What stops more, and when."
 STAGES = ["hbm", "power", "packaging", "fab"]
 NUMBER = r"(\d[\d,]*(?:\.\d+)?)"
 RANGED = re.compile(rf"{NUMBER}( \w+)?(?: accelerators)?(?:\N{{NO-BREAK SPACE}}%)? \({NUMBER} to {NUMBER}")
@@ -87,7 +88,7 @@ def test_stages_and_periods_are_those_of_the_table_of_rents(studied: Run, page: 
     rent = studied.table("binding").groupby(["period", "stage"])["rent"].sum()
     periods = [p["period"] for p in studied.answer["periods"]]
     largest = {p: str(rent[p].idxmax()) if p in rent.index.get_level_values(0) else "" for p in periods}
-    read = told(page["What stops more."], periods)
+    read = told(page[STOPS], periods)
     assert {p: read.get(p, "") for p in periods} == largest
 
 
@@ -95,7 +96,7 @@ def test_shares_are_those_of_the_year(studied: Run, page: dict[str, str]) -> Non
     held = studied.table("binding")
     rent = held[held["period"].str.startswith("2026")].groupby("stage")["rent"].sum().sort_values(ascending=False)
     shares = rent / rent.sum()
-    found = re.search(r"In 2026 ([\w ]+) carries (\d+)\N{NO-BREAK SPACE}%", page["What stops more."])
+    found = re.search(r"In 2026 ([\w ]+) carries (\d+)\N{NO-BREAK SPACE}%", page[STOPS])
     assert found and found[1] == stage_title(str(shares.index[0]))
     assert int(found[2]) == round(100 * shares.iloc[0])
 
@@ -103,9 +104,10 @@ def test_shares_are_those_of_the_year(studied: Run, page: dict[str, str]) -> Non
 def test_volumes_and_their_ranges_are_those_of_the_tables(studied: Run, page: dict[str, str]) -> None:
     text, table = page["The answer."], studied.table("headline")
     found = list(RANGED.finditer(text))
-    assert len(found) == 2
-    for match, quantity in zip(found, ("energised", "finished"), strict=True):
-        rows = studied.results[studied.results["quantity"] == quantity]
+    assert len(found) == 3
+    for match, name in zip(found, ("energised", "energised_h100e", "finished"), strict=True):
+        quantity = name.removeprefix("energised_")
+        rows = studied.results[studied.results["quantity"] == name]
         total = rows.loc[rows["period"].str.startswith("2026"), "value"].sum()
         assert size(match[1], match[2]) == pytest.approx(total, rel=0.05)
         ends = table[[f"{quantity}_{end}" for end in ("base", "low", "high")]]
@@ -115,7 +117,7 @@ def test_volumes_and_their_ranges_are_those_of_the_tables(studied: Run, page: di
 
 
 def test_every_headline_number_has_a_range_that_holds_it(page: dict[str, str]) -> None:
-    wanted = {"The answer.": 2, "What scarcity is worth.": 4, "What it costs.": 6}
+    wanted = {"The answer.": 3, "What one more is worth.": 4, "What it costs.": 5}
     for label, least in wanted.items():
         found = list(RANGED.finditer(page[label]))
         assert len(found) >= least, page[label]
@@ -148,8 +150,8 @@ def test_the_price_of_a_limit_is_called_marginal_value_with_its_range(studied: R
     assert main is not None
     power = main["stage"] == "power"
     native = main["price"]["lasting"] if power else main["price"]["native"]
-    text = page["What scarcity is worth."]
-    assert "marginal value" in text and ("lasting price" in text) == power
+    text = page["What one more is worth."]
+    assert "marginal value" in text and "at fixed product values" in text and ("and kept" in text) == power
     match = RANGED.search(text)
     assert match is not None
     assert size(match[1], match[2]) == pytest.approx(native, rel=0.05)
@@ -165,7 +167,7 @@ def test_scarcity_of_the_study_is_that_of_the_run(studied: Run) -> None:
 
 
 def test_a_moved_input_lies_on_the_stated_side_of_its_break_even(studied: Run, page: dict[str, str]) -> None:
-    text = page["What could overturn this."]
+    text = page["What could overturn it."]
     rows = list(studied.table("headline").head(3).itertuples())
     assert sum(f"({k}) " in text for k in (1, 2, 3)) == len(rows) == 3
     for row in rows:

@@ -94,7 +94,7 @@ def test_first_page_says_so_when_an_input_flips_the_stage(studied: Run) -> None:
     assert "Wafer line: capacity" in flip_warning(c)
     assert "the costliest stage becomes wafers" in overturning(c)[0]
     text = next(line.text for line in first_page(c) if line.label.startswith("What could overturn"))
-    assert text.startswith("1 weak input alone can change what binds in 2026")
+    assert text.startswith("1 weak input (assumed or from one source) alone can change what binds in 2026")
     page = render_html(make_report([studied]))
     assert "not settled by the evidence" in page and 'id="overturn"' in page
 
