@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reports.figures.style import STAGE_COLOURS, STAGE_ORDER, STAGE_TITLES, colour_of, dark_colour
-from reports.wording import count, plain
+from reports.figures.style import STAGE_COLOURS, STAGE_ORDER, colour_of, dark_colour
+from reports.wording import count, plain, stage_head
 from scenarios.nodes import Array
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def binding_grid(case: Case) -> str:
     body = []
     for stage in stages:
         cells = "".join(_cell(stage, shares[p].get(stage, 0.0)) for p in case.periods)
-        body.append(f'<tr><th scope="row">{escape(STAGE_TITLES.get(stage, stage))}</th>{cells}</tr>')
+        body.append(f'<tr><th scope="row">{escape(stage_head(stage))}</th>{cells}</tr>')
     return (
         "<div class='w2t-scroll'><table class='w2t-grid'><caption>Share of all scarcity rent by stage, percent; an "
         f"empty cell does not bind</caption><thead><tr><td></td>{head}</tr><tr><td></td>{quarter}</tr></thead>"

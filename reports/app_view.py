@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from reports.app_chart import binding_grid, volume_chart
 from reports.app_tables import change_words, percent_text, titles_of, volume_table
-from reports.figures.style import STAGE_COLOURS, STAGE_ORDER, STAGE_TITLES
-from reports.wording import count, plain, stage_title
+from reports.figures.style import STAGE_COLOURS, STAGE_ORDER
+from reports.wording import count, plain, stage_head, stage_title
 
 if TYPE_CHECKING:
     from reports.app_controls import Control
@@ -55,7 +55,7 @@ def headline(preview: Preview, case: Case) -> str:
     colour = STAGE_COLOURS.get(stage, "#888")
     fraction = case.shares(year).get(stage, 0.0)
     binds = (
-        f'<span class="w2t-chip" style="background:{colour}">{escape(STAGE_TITLES.get(stage, stage))}</span> '
+        f'<span class="w2t-chip" style="background:{colour}">{escape(stage_head(stage))}</span> '
         f"binds most in {year}: {percent_text(fraction)} of all scarcity rent, led by {escape(case.limit(year))}."
         if stage
         else f"No limit has a price in {year}."
@@ -111,7 +111,7 @@ def chain(preview: Preview, case: Case) -> str:
         limit = case.limit(preview.year, stage) if share else title
         items.append(
             f'<li class="{"w2t-binds" if share else ""}" style="--stage:{STAGE_COLOURS.get(stage, "#888")}">'
-            f"<b>{escape(STAGE_TITLES.get(stage, stage))}</b>{words}<br><small>{escape(limit)}</small></li>"
+            f"<b>{escape(stage_head(stage))}</b>{words}<br><small>{escape(limit)}</small></li>"
         )
     return (
         f'<div class="w2t"><h2>The chain in {preview.year}</h2><ul class="w2t-chain">{"".join(items)}</ul>'

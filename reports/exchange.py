@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reports.context import Context
-from reports.figures.style import STAGE_TITLES
+from reports.wording import stage_head
 from supply.files import whole_file, whole_text
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def _labels(c: Context, rows: pd.DataFrame) -> dict[str, str]:
 def _variable(row: Mapping[Hashable, Any], label: Mapping[str, str]) -> str:
     head, parts = _VARIABLES[row["quantity"]]
     stage, task = str(row["stage"]), str(row["subject"]).split("/", maxsplit=1)[0]
-    own = {"stage": STAGE_TITLES.get(stage, stage), "task": task}
+    own = {"stage": stage_head(stage), "task": task}
     names = [own[part] if part in own else label[str(row[part])] for part in parts]
     return "|".join([head, *(n for n in names if n)])
 

@@ -94,13 +94,14 @@ def _product_lines(c: Context) -> list[_Line]:
 
 
 def _stage_lines(c: Context) -> list[_Line]:
-    from reports.figures.style import STAGE_ORDER, STAGE_TITLES
+    from reports.figures.style import STAGE_ORDER
+    from reports.wording import stage_head
 
     rows = c.quantity("rent")
     unit = "USD, in millions" if c.has_money else ""
     known = [*STAGE_ORDER, *sorted(set(rows["stage"]) - set(STAGE_ORDER))]
     lines = [
-        _Line(STAGE_TITLES.get(s, s), "rent", "", s, unit or str(mine["unit"].iloc[0]), _sums(c, mine))
+        _Line(stage_head(s), "rent", "", s, unit or str(mine["unit"].iloc[0]), _sums(c, mine))
         for s in known
         if len(mine := rows[rows["stage"] == s])
     ]

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from reports.catalogue import say
-from reports.figures.style import STAGE_COLOURS, STAGE_TITLES, FigureCard, drawing, svg_text, wrapped
+from reports.figures.style import STAGE_COLOURS, FigureCard, drawing, svg_text, wrapped
 from reports.tables import records
 from reports.wording import count, stage_head
 
@@ -23,7 +23,6 @@ GAP, BAR = 0.16, 0.07
 #: Regions that have a branch of their own.
 REGIONS = 5
 OUTSIDE = ("start", "loss", "stock")
-TITLES = STAGE_TITLES | {"start": "Started", "energised": "Energised", "sold": "Sold"}
 GREY, LOST = "#8c8c8c", "#bb5566"
 
 
@@ -85,7 +84,7 @@ def supply_sankey(flows: pd.DataFrame, subtitle: str, titles: dict[str, str] | N
     balance = check_balance(flows)
     if balance.empty:
         raise FlowBalanceError("no stage has both an inflow and an outflow: there is nothing to draw")
-    names = TITLES | {f"energised:{k}": v for k, v in (titles or {}).items()}
+    names = {f"energised:{k}": v for k, v in (titles or {}).items()}
     shown = _merged(flows)
     nodes = _placed(shown)
     whole = max(n.size for n in nodes.values())
@@ -192,15 +191,27 @@ def _branch(axes: Any, nodes: dict[str, _Node], r: Any, whole: float) -> None:
         node = nodes[r.source]
         y = node.top + node.size - r.accelerators
         _band(axes, (node.column + BAR, y), (node.column + 0.36, y + 0.75 * gap), r.accelerators, LOST)
-        spot, text, place = (node.column + 0.38, y + 0.75 * gap + r.accelerators / 2), "lost", ("left", "center")
+        spot, text, place = (
+            (node.column + 0.38, y + 0.75 * gap + r.accelerators / 2),
+            say("figures.sankey.lost"),
+            ("left", "center"),
+        )
     elif r.target == "stock":
         node = nodes[r.source]
         _band(axes, (node.column + BAR, node.top), (node.column + 0.32, node.top - 0.75 * gap), r.accelerators, GREY)
-        spot, text, place = (node.column + 0.3, node.top - 0.9 * gap), "to stock", ("center", "bottom")
+        spot, text, place = (
+            (node.column + 0.3, node.top - 0.9 * gap),
+            say("figures.sankey.to_stock"),
+            ("center", "bottom"),
+        )
     else:
         node = nodes[r.target]
         _band(axes, (node.column - 0.25, node.top - 0.75 * gap), (node.column, node.top), r.accelerators, GREY)
-        spot, text, place = (node.column - 0.23, node.top - 0.9 * gap), "from stock", ("center", "bottom")
+        spot, text, place = (
+            (node.column - 0.23, node.top - 0.9 * gap),
+            say("figures.sankey.from_stock"),
+            ("center", "bottom"),
+        )
     if large:
         words = f"{text}\n{count(r.accelerators, 2)}"
         axes.text(*spot, words, ha=place[0], va=place[1], fontsize=7.5, color="#444444")
@@ -211,7 +222,7 @@ def _bar(axes: Any, node: _Node, names: dict[str, str], columns: int) -> None:
 
     colour = STAGE_COLOURS.get(node.name, "#444444")
     axes.add_patch(Rectangle((node.column, node.top), BAR, node.size, facecolor=colour, edgecolor="none"))
-    name = names.get(node.name, node.name.rpartition(":")[2].replace("_", " ").capitalize())
+    name = names.get(node.name) or stage_head(node.name.rpartition(":")[2])
     text = f"{wrapped(name, 22, 1)}\n{count(node.size, 2)}"
     if node.column == columns - 1 and ":" in node.name:
         axes.text(node.column + BAR + 0.03, node.top + node.size / 2, text, va="center", fontsize=8)

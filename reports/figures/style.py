@@ -24,7 +24,6 @@ __all__ = [
     "PAPER",
     "STAGE_COLOURS",
     "STAGE_ORDER",
-    "STAGE_TITLES",
     "Drawn",
     "FigureCard",
     "colour_of",
@@ -51,10 +50,6 @@ EDGE = 0.07
 #: Grey of the dark page.
 PAPER = 18 / 255
 STAGE_ORDER = ("fab", "hbm", "packaging", "test", "server", "rack", "power", "datacenter")
-STAGE_TITLES = {
-    "fab": "Wafers", "hbm": "HBM memory", "packaging": "Packaging", "test": "Final test", "server": "Servers",
-    "rack": "Racks", "power": "Power", "datacenter": "Data centers",
-}  # fmt: skip
 #: Chosen by search: at least 20 apart in CIE Lab for each colour-vision deficiency, neighbours in the chain at least 15
 #: apart in lightness. Stages are always named beside their colour.
 STAGE_COLOURS = {

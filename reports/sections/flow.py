@@ -11,7 +11,7 @@ from reports.figures.roofline import roofline
 from reports.figures.sankey import check_balance, supply_sankey
 from reports.sections.limits import scope
 from reports.tables import records
-from reports.wording import count, percent
+from reports.wording import count, percent, stage_head
 from scenarios.stage_links import stage_links
 from scenarios.supply_flow import FlowError, supply_flow
 
@@ -48,15 +48,13 @@ def flow_section(c: Context) -> Section | None:
 def _flow_table(c: Context, flows: object) -> Table:
     import pandas as pd
 
-    from reports.figures.sankey import TITLES
-
     assert isinstance(flows, pd.DataFrame)
     rows = []
     for r in records(check_balance(flows)):
         mine = flows[flows["source"] == r.stage].groupby("kind")["accelerators"].sum()
         came = flows[(flows["target"] == r.stage) & (flows["kind"] == "stock")]["accelerators"].sum()
         cells = [r.inflow - came, came, mine.get("flow", 0.0), mine.get("loss", 0.0), mine.get("stock", 0.0)]
-        rows.append([TITLES.get(r.stage, r.stage), *[(f"{v:,.0f}", float(v)) for v in cells]])
+        rows.append([stage_head(r.stage), *[(f"{v:,.0f}", float(v)) for v in cells]])
     return Table.named("flow", rows, year=c.this_year)
 
 
