@@ -13,7 +13,8 @@ from reports.catalogue import english, say, spoken, using
 from reports.context import Context
 from reports.draws import add_draws, open_draws
 from reports.first_page import first_page, flip_warning
-from reports.sections.changes import causes_of, changes_section, compare_section
+from reports.sections.changes import causes_of, changes_section
+from reports.sections.compare import compare_section
 from reports.sections.costs import costs_section
 from reports.sections.evidence import accuracy_section, others_section, overturn_section
 from reports.sections.flow import engine_section, flow_section

@@ -1,4 +1,4 @@
-"""Sections: what changed since an earlier run, and several scenarios side by side."""
+"""Section: what changed since an earlier run."""
 
 from __future__ import annotations
 
@@ -9,10 +9,6 @@ import pandas as pd
 from reports.blocks import Section, Table
 from reports.catalogue import say
 from reports.context import Context
-from reports.figures.cases import scenario_panels
-from reports.figures.style import FigureCard
-from reports.sections.inputs import edit_words
-from reports.sections.limits import scope
 from reports.spans import Number, join
 from reports.wording import count, in_sentence, listing, money, percent, plain, stage_title
 from scenarios.titles import cost_title
@@ -20,10 +16,10 @@ from scenarios.titles import cost_title
 if TYPE_CHECKING:
     from scenarios.change_causes import Cause, Causes
 
-__all__ = ["causes_of", "change_words", "changes_section", "compare_section"]
+__all__ = ["NOTHING", "causes_of", "change_cell", "change_words", "changes_section", "headline_rows"]
 
 #: What stands where a headline quantity has no value.
-_NOTHING: tuple[float | None, str] = (None, "-")
+NOTHING: tuple[float | None, str] = (None, "-")
 
 
 def headline_rows(c: Context) -> dict[str, tuple[float | None, str]]:
@@ -33,6 +29,9 @@ def headline_rows(c: Context) -> dict[str, tuple[float | None, str]]:
         for quantity in ("finished", "energised") if c.has_fleet else ("finished",):
             value = c.total(quantity, year)
             rows[say(f"changes.row_{quantity}", year=year)] = (value, count(value))
+    for year in c.years if len(c.quantity("energised_h100e")) else ():
+        value = c.total("energised_h100e", year)
+        rows[say("changes.row_h100e", year=year)] = (value, count(value))
     for year in c.years:
         shares = c.stage_shares(year)
         rows[say("changes.stage", year=year)] = (None, _leader(shares) if len(shares) else say("changes.none"))
@@ -55,7 +54,8 @@ def _change(now: float | None, before: float | None) -> Number | None:
     return Number(f"{100 * (now / before - 1):+.1f} %", now / before - 1)
 
 
-def _change_cell(now: float | None, before: float | None) -> tuple[str, float | None]:
+def change_cell(now: float | None, before: float | None) -> tuple[str, float | None]:
+    """A relative change as a cell; "-" where there is none."""
     change = _change(now, before)
     return ("-", None) if change is None else (change, change.value)
 
@@ -78,8 +78,8 @@ def changes_section(c: Context, previous: Context, causes: Causes | None = None)
     old = headline_rows(previous)
     rows: list[list[Any]] = []
     for name, (value, text) in headline_rows(c).items():
-        before, words = old.get(name, _NOTHING)
-        rows.append([name, words, text, _change_cell(value, before)])
+        before, words = old.get(name, NOTHING)
+        rows.append([name, words, text, change_cell(value, before)])
     s.tables.append(Table.named("changes", rows))
     if causes.causes:
         s.tables.append(_cause_table(c, causes))
@@ -190,76 +190,3 @@ def _changed_inputs(c: Context, previous: Context) -> list[list[Any]]:
                 [str(path), *[(say("changes.none"), None) if v is None else (plain(v, 4), v) for v in (a, b)], unit]
             )
     return rows
-
-
-def compare_section(contexts: list[Context]) -> Section:
-    """Several runs side by side, with the rule of each case before its results."""
-    s = Section("compare")
-    for c in contexts:
-        rule = edit_words(c) or say("changes.no_edits")
-        s.paragraphs.append(say("changes.case", title=str(c.run.manifest["title"]), run=c.run.id, edits=rule))
-    s.paragraphs.append(say("changes.conditional"))
-    if (panels := _panels(contexts)) is not None:
-        s.figures.append(panels)
-    if rows := _defining(contexts):
-        s.tables.append(Table.named("defining", rows, years=[f"#{y}" for y in contexts[0].years]))
-    s.tables.append(_headlines(contexts))
-    return s
-
-
-def _defining(contexts: list[Context], most: int = 8) -> list[list[Any]]:
-    """Yearly means of the inputs that a case edits, in the base and in the case."""
-    base = contexts[0]
-    distinct = len({c.run.scenario for c in contexts}) == len(contexts)
-    names = {c.run.id: c.run.scenario if distinct else c.run.id for c in contexts}
-    rows: list[list[Any]] = []
-    for c in contexts[1:]:
-        before, after = _yearly(base), _yearly(c)
-        units = _units(c)
-        edited = [p for p in c.run.manifest.get("edits") or {} if p in units]
-        for path in edited[:most]:
-            cells = []
-            for year in base.years:
-                pair = [held.get((path, year)) for held in (before, after)]
-                cells.append(
-                    "-" if None in pair else join(" / ", [Number(plain(v, 4), v) for v in pair if v is not None])
-                )
-            rows.append([names[c.run.id], c.title(path.split(".")[1]) if "." in path else path, units[path], *cells])
-    return rows
-
-
-def _yearly(c: Context) -> dict[tuple[str, str], float]:
-    """Mean of each input over the rows of each year."""
-    held = c.run.inputs
-    means = held["value"].groupby([held["path"], held["period"].astype(str).str[:4]]).mean()
-    paths, years = means.index.get_level_values(0), means.index.get_level_values(1)
-    return {(str(p), str(y)): float(v) for p, y, v in zip(paths, years, means, strict=True)}
-
-
-def _headlines(contexts: list[Context]) -> Table:
-    """Headline quantities of each case, with the change against the first."""
-    tables = [headline_rows(c) for c in contexts]
-    rows = []
-    for name in dict.fromkeys(n for t in tables for n in t):
-        base, first = tables[0].get(name, _NOTHING)
-        row: list[Any] = [name, first]
-        for table in tables[1:]:
-            value, text = table.get(name, _NOTHING)
-            row += [text, _change_cell(value, base)]
-        rows.append(row)
-    runs = [contexts[0].run.id]
-    for c in contexts[1:]:
-        runs += [c.run.id, f"#{say('changes.against')}"]
-    return Table.named("compare", rows, runs=runs)
-
-
-def _panels(contexts: list[Context]) -> FigureCard | None:
-    """Accelerators of each case by period beside the first one; None where the cases do not share their periods."""
-    base = contexts[0]
-    quantity = "energised" if base.has_fleet else "finished"
-    if any(c.periods != base.periods or c.has_fleet != base.has_fleet for c in contexts):
-        return None
-    rows = [(c.run.id, str(c.run.manifest["title"]), p, c.total(quantity, p)) for c in contexts for p in base.periods]
-    table = pd.DataFrame(rows, columns=["scenario", "title", "period", "value"])
-    unit, subtitle = say(f"changes.panels_{quantity}"), scope(base)
-    return scenario_panels(table, base.periods, base.run.id, unit, subtitle)
