@@ -191,27 +191,18 @@ def _branch(axes: Any, nodes: dict[str, _Node], r: Any, whole: float) -> None:
         node = nodes[r.source]
         y = node.top + node.size - r.accelerators
         _band(axes, (node.column + BAR, y), (node.column + 0.36, y + 0.75 * gap), r.accelerators, LOST)
-        spot, text, place = (
-            (node.column + 0.38, y + 0.75 * gap + r.accelerators / 2),
-            say("figures.sankey.lost"),
-            ("left", "center"),
-        )
+        spot, place = (node.column + 0.38, y + 0.75 * gap + r.accelerators / 2), ("left", "center")
+        text = say("figures.sankey.lost")
     elif r.target == "stock":
         node = nodes[r.source]
         _band(axes, (node.column + BAR, node.top), (node.column + 0.32, node.top - 0.75 * gap), r.accelerators, GREY)
-        spot, text, place = (
-            (node.column + 0.3, node.top - 0.9 * gap),
-            say("figures.sankey.to_stock"),
-            ("center", "bottom"),
-        )
+        spot, place = (node.column + 0.3, node.top - 0.9 * gap), ("center", "bottom")
+        text = say("figures.sankey.to_stock")
     else:
         node = nodes[r.target]
         _band(axes, (node.column - 0.25, node.top - 0.75 * gap), (node.column, node.top), r.accelerators, GREY)
-        spot, text, place = (
-            (node.column - 0.23, node.top - 0.9 * gap),
-            say("figures.sankey.from_stock"),
-            ("center", "bottom"),
-        )
+        spot, place = (node.column - 0.23, node.top - 0.9 * gap), ("center", "bottom")
+        text = say("figures.sankey.from_stock")
     if large:
         words = f"{text}\n{count(r.accelerators, 2)}"
         axes.text(*spot, words, ha=place[0], va=place[1], fontsize=7.5, color="#444444")
