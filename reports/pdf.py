@@ -32,8 +32,8 @@ _WRAP, _FITS = 16, 95
 #: Characters that the space between two columns takes.
 _PADDING = 3
 _TYPST = {"png": "png", "jpeg": "jpg", "gif": "gif", "svg": "svg"}
-#: Tables up to this many rows are not broken over two pages.
-_KEPT_WHOLE = 16
+#: Tables up to this many rows and letters are not broken over two pages; a longer one would leave half a page empty.
+_WHOLE_ROWS, _WHOLE_LETTERS = 10, 1200
 
 
 class MissingExtraError(ValueError):
@@ -68,7 +68,7 @@ def _table(table: Table) -> dict[str, Any]:
     gone = len(table.rows) - len(rows)
     more = say("fixed.first_rows", shown=len(rows), rows=len(table.rows)) if gone else ""
     return {
-        "whole": len(rows) <= _KEPT_WHOLE,
+        "whole": len(rows) <= _WHOLE_ROWS and sum(len(x.text) for row in rows for x in row) <= _WHOLE_LETTERS,
         "caption": table.caption,
         "note": f"{table.note} {more}".strip(),
         "columns": [{"title": c.title, "number": c.number} for c in table.columns],
