@@ -12,7 +12,7 @@ from reports.context import Context
 from reports.figures import econ
 from reports.sections.limits import scope
 from reports.tables import records
-from reports.wording import band, digits_for, plain
+from reports.wording import band, digits_for, listing, plain
 
 __all__ = ["costs_section"]
 
@@ -33,6 +33,9 @@ def costs_section(c: Context) -> Section | None:
     if falls is not None:
         s.figures.append(_waterfall(c, falls, c.reference_sku))
     s.tables.append(_hours(c))
+    stated = c.run.checks.loc[c.run.checks["check"] == "priced_as_stated", "subject"]
+    if len(stated):
+        s.paragraphs.append(say("costs.stated", names=listing([c.title(sku) for sku in stated])))
     front = c.table("front")
     if front is not None:
         names = {k: c.short(k) for k in front["sku"].unique()} | {m: c.title(m) for m in front["model"].unique()}

@@ -9,6 +9,8 @@ from typer.testing import CliRunner
 
 from econ.owner_cost import owner_inputs
 from reports.cli.app import app
+from reports.context import Context
+from reports.sections.costs import costs_section
 from scenarios.compare import compare
 from scenarios.costing import middle_of
 from scenarios.load import load_scenario
@@ -66,6 +68,13 @@ def test_the_stated_price_stands_among_the_inputs_as_what_it_is(done: Run) -> No
     held = done.table("cost_inputs")
     price = held[(held["sku"] == "alpha") & (held["input"] == "it_usd")]
     assert (price["value"] == 30000).all() and len(price) == 6
+
+
+def test_the_report_says_which_price_is_stated(done: Run) -> None:
+    section = costs_section(Context(done))
+    assert section is not None
+    assert any("hour of alpha is one that the scenario states" in str(p) for p in section.paragraphs)
+    assert len([p for p in section.paragraphs if "scenario states" in str(p)]) == 1
 
 
 @pytest.mark.parametrize(("price", "kw"), [("purchase_cost: 45000", "1.2"), (PRICE, "1.5")])
