@@ -47,7 +47,7 @@ def price_words(c: Context) -> str:
 def build_words(c: Context) -> str:
     """What a unit of the main limit costs to build, where a fact of the run says so."""
     table, main = c.table("yardsticks"), c.main_limit
-    if table is None or main is None or not c.has_money:
+    if table is None or main is None or main["stage"] != "power" or not c.has_money:
         return ""
     here = table[table["stage"] == main["stage"]]
     if here.empty:
@@ -55,7 +55,7 @@ def build_words(c: Context) -> str:
     r = here.iloc[0]
     cost = ranged(float(r["value"]), (float(r["low"]), float(r["high"])), money)
     fields = {"unit": r["unit"], "cost": cost, "origin": str(r["origin"]), "year": str(r["year"])}
-    return say(f"page.build_{main['stage']}", **fields)
+    return say("page.build_power", **fields)
 
 
 def _hour_follows(c: Context, main: dict[str, Any]) -> bool:

@@ -12,7 +12,7 @@ from reports.context import Context
 from reports.ranges import study_span
 from reports.sections.changes import change_words
 from reports.sections.evidence import overturning
-from reports.sections.inputs import regime_words
+from reports.sections.inputs import aim_words, regime_words
 from reports.sections.limits import where
 from reports.spans import Number, Words, join, pieces
 from reports.tables import records
@@ -171,6 +171,7 @@ def _particulars(c: Context) -> str:
         regime=c.answer["regime"],
         rule=regime_words(c),
         objective=c.answer["objective"]["kind"],
+        aim=aim_words(c),
         first=c.periods[0],
         last=c.periods[-1],
     )

@@ -15,7 +15,15 @@ from reports.spans import Number, Words, join
 from reports.traces import FORMULAS
 from reports.wording import brief, plain
 
-__all__ = ["edit_words", "inputs_section", "method_section", "regime_words", "repeat_section", "rule_section"]
+__all__ = [
+    "aim_words",
+    "edit_words",
+    "inputs_section",
+    "method_section",
+    "regime_words",
+    "repeat_section",
+    "rule_section",
+]
 
 STALE_DAYS = 540
 _SOURCE_WIDTH = 90
@@ -115,6 +123,11 @@ def regime_words(c: Context) -> Words:
     return say("inputs.rolling", look=c.run.manifest.get("look_ahead"))
 
 
+def aim_words(c: Context) -> Words:
+    """What the plan makes the most of."""
+    return say("rule.value") if c.has_money else say("rule.units", unit=c.answer["objective"]["unit"])
+
+
 def edit_words(c: Context) -> Words:
     """What the edits of a scenario do to which input, values that are replaced as a whole not repeated."""
     parts = []
@@ -146,9 +159,8 @@ def rule_section(contexts: Sequence[Context]) -> Section:
         edits = edit_words(one)
         changed = say("rule.edits", edits=edits) if edits else say("rule.no_edits")
         s.paragraphs.append(say("rule.case", title=one.run.manifest["title"], note=note, edits=changed))
-    objective = say("rule.value") if c.has_money else say("rule.units", unit=c.answer["objective"]["unit"])
     s.paragraphs.append(
-        say("rule.conditional", objective=objective, regime=regime_words(c), first=c.periods[0], last=c.periods[-1])
+        say("rule.conditional", objective=aim_words(c), regime=regime_words(c), first=c.periods[0], last=c.periods[-1])
     )
     if c.has_money:
         s.paragraphs.append(say("rule.money"))

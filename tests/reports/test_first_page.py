@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import re
+from datetime import date
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,8 +20,11 @@ from reports.sections.evidence import break_even
 from reports.wording import stage_title
 from scenarios.costing import build_cost_model
 from scenarios.horizon import nearest_period
+from scenarios.report_tables import track_record
 from scenarios.runner import run
 from scenarios.runs import Run, main_limit
+from scenarios.yardsticks import yardsticks
+from supply.facts import catalog
 
 STUDIED = ("Energised AI power in United States", "Watts that a plan reserves", "Share of CoWoS", "Rental price")
 STOPS = "What stops more, and when."
@@ -188,3 +194,173 @@ def test_a_range_of_another_plan_is_not_printed(studied: Run, rolling: bool, tmp
     other = Run(studied.manifest, studied.answer, None, tables, studied.solution, studied.resolved)
     text = first_page(Context(other))[0].text
     assert bool(re.search(r"accelerators \([\d.]+ to", text)) is not rolling
+
+
+def seen_on(studied: Run, day: str, **tables: pd.DataFrame) -> Context:
+    """The run as a reader of another day sees it, some of its tables replaced."""
+    manifest = {**studied.manifest, "as_of": day}
+    made = Run(manifest, studied.answer, None, {**studied.tables, **tables}, studied.solution, studied.resolved)
+    return Context(made)
+
+
+def lines(c: Context) -> dict[str, str]:
+    return {line.label: line.text for line in first_page(c)}
+
+
+def with_power_only(studied: Run, **tables: pd.DataFrame) -> Context:
+    """The run with the limits of power as the only ones that bind now."""
+    c = seen_on(studied, "2026-11-30", **tables)
+    c.run.answer = copy.deepcopy(studied.answer)
+    for period in c.run.answer["periods"]:
+        period["binding"] = [b for b in period["binding"] if b["stage"] == "power"]
+    return c
+
+
+def total(run_: Run, quantity: str, when: str) -> float:
+    rows = run_.results[run_.results["quantity"] == quantity]
+    return float(rows.loc[rows["period"].str.startswith(when), "value"].sum())
+
+
+def test_two_years_tell_counts_computing_and_what_was_made_before(studied: Run) -> None:
+    text = lines(seen_on(studied, "2025-11-15"))["The answer."]
+    for year in ("2025", "2026"):
+        part = text[text.index(f"In {year}") :]
+        numbers = [size(n, u) for n, u in re.findall(r"(\d[\d,.]*)( million)", part)][:3]
+        wanted = [total(studied, q, year) for q in ("energised", "energised_h100e", "finished")]
+        assert numbers == pytest.approx(wanted, rel=0.05)
+    more = [y for y in ("2025", "2026") if total(studied, "energised", y) > 1.005 * total(studied, "finished", y)]
+    assert ("the difference was made earlier" in text) == bool(more)
+
+
+def test_more_energised_than_finished_is_explained(studied: Run) -> None:
+    results = studied.results.copy()
+    late = (results["quantity"] == "finished") & results["period"].str.startswith("2026")
+    results.loc[late, "value"] *= 0.5
+    text = lines(seen_on(studied, "2025-11-15", results=results))["The answer."]
+    assert "More are energised than finished in 2026; the difference was made earlier." in text
+
+
+def test_computing_that_grows_while_the_count_stands_still_is_explained(studied: Run) -> None:
+    results = studied.results.copy()
+    late = (results["quantity"] == "energised") & results["period"].str.startswith("2026")
+    results.loc[late, "value"] *= total(studied, "energised", "2025") / total(studied, "energised", "2026")
+    text = lines(seen_on(studied, "2025-11-15", results=results))["The answer."]
+    rise = total(studied, "energised_h100e", "2026") / total(studied, "energised_h100e", "2025") - 1
+    found = re.search(r"Computing grows by ([\d.]+)\N{NO-BREAK SPACE}% while the count stands still", text)
+    assert rise > 0.1 and found and float(found[1]) == pytest.approx(100 * rise, rel=0.05)
+
+
+def test_quarters_and_named_stages_are_those_of_the_figure(studied: Run, page: dict[str, str]) -> None:
+    held = studied.table("binding")
+    rent = held.groupby(["period", "stage"])["rent"].sum().unstack(fill_value=0.0)
+    share = rent.div(rent.sum(axis=1), axis=0)
+    year = rent[rent.index.str.startswith("2026")].sum().sort_values(ascending=False)
+    year = year / year.sum()
+    told_quarters = re.search(r"\(by quarter ([^)]+)\)", page[STOPS])
+    assert told_quarters
+    quarters = [int(n) for n in re.findall(r"\d+", told_quarters[1])]
+    assert quarters == [round(100 * v) for v in share.loc[share.index.str.startswith("2026"), year.index[0]]]
+    rest = page[STOPS][told_quarters.end() :].partition(". ")[0]
+    assert [s for s in year.index[1:] if stage_title(s) in rest] == [s for s in year.index[1:] if year[s] >= 0.05]
+    scarce = re.search(r"scarcity of ([\w ]+) adds", page["What it costs."])
+    assert scarce
+    named = [s for s in share.columns if stage_title(s) in scarce[1]]
+    assert named and all(share.loc["2026-Q4", s] > 0.005 for s in named)
+
+
+def test_a_limit_that_is_not_full_is_told_for_the_quarters_without_value(studied: Run) -> None:
+    """Power leads the year but has no price in two quarters, in which less than all of it is used."""
+    idle = ["2026-Q2", "2026-Q3"]
+    binding = studied.table("binding")
+    binding = binding[~((binding["stage"] == "power") & binding["period"].isin(idle))].copy()
+    binding.loc[binding["stage"] == "power", "rent"] *= 10
+    results = studied.results.copy()
+    use = (results["quantity"] == "utilisation") & (results["subject"] == "power_us") & results["period"].isin(idle)
+    results.loc[use, "value"] = [0.97, 0.91]
+    text = lines(seen_on(studied, "2026-11-30", binding=binding, results=results))[STOPS].replace("\xa0", " ")
+    assert "In 2026-Q2 and 2026-Q3 energised AI power in the United States is only 97 % and 91 % used" in text
+    results.loc[use, "value"] = [1.0, 0.91]
+    assert "% used" not in lines(seen_on(studied, "2026-11-30", binding=binding, results=results))[STOPS]
+
+
+def test_why_power_is_short_and_what_a_buyer_lacks(studied: Run) -> None:
+    binding = studied.table("binding")
+    only = lines(seen_on(studied, "2026-11-30", binding=binding[binding["stage"] == "power"]))[STOPS]
+    free, built = (total(studied, q, "2026-Q4") / 1e3 for q in ("without_power_rows_mw", "built_mw"))
+    found = re.search(r"accelerators that draw ([\d.]+)\sGW could run .* and ([\d.]+)\sGW can", only)
+    assert found and [float(found[1]), float(found[2])] == pytest.approx([free, built], rel=0.05)
+    assert "powered places are short; chips alone add little" in only
+    chips = lines(seen_on(studied, "2026-11-30", binding=binding[binding["stage"] != "power"]))[STOPS]
+    assert "chips are short; powered places alone add little" in chips and "Power is short because" not in chips
+
+
+def test_scarcity_of_power_is_told_for_the_product_whose_cost_is_told(studied: Run) -> None:
+    resolved = studied.resolved
+    assert resolved is not None
+    page = lines(with_power_only(studied, **yardsticks(resolved, date(2026, 11, 30))))
+    text = page["What one more is worth."]
+    assert "and kept" in text and "per GPU-hour of NVIDIA H100" in text
+    usd = [float(n) for n in re.findall(r"USD ([\d.]+)(?: \([^)]+\))? per", text)]
+    at = studied.results[(studied.results["period"] == "2026-Q4") & (studied.results["sku"] == "h100")]
+    held = at.drop_duplicates("quantity").set_index("quantity")["value"]
+    share = held["scarcity_usd_per_gpu_hour"] / held["usd_per_gpu_hour"]
+    agent = next(
+        t for t in studied.answer["tasks"] if (t["sku"], t["period"], t["task"]) == ("h100", "2026-Q4", "coding")
+    )
+    wanted = [
+        held["scarcity_usd_per_gpu_hour"],
+        share * held["usd_per_mtoken_output"],
+        share * (agent["usd_per_verified_task"] - agent["review_usd"]),
+    ]
+    assert usd == pytest.approx(wanted, rel=0.05)
+    assert "the facility of one MW of AI data centre costs USD 18 million (15 to 20 million) to build" in text
+    assert "Goldman Sachs" in text
+
+
+def test_the_yardstick_is_the_fact_and_only_once_it_is_known(studied: Run) -> None:
+    resolved = studied.resolved
+    assert resolved is not None
+    row = yardsticks(resolved, date(2026, 11, 30))["yardsticks"].iloc[0]
+    fact = catalog()[row["fact_ids"]]
+    assert (row["value"], row["low"], row["high"], row["origin"]) == (fact.number, *fact.range, "Goldman Sachs")
+    assert row["stage"] == "power" and fact.unit == "USD/MW"
+    assert yardsticks(resolved, date(2025, 1, 1)) == {}
+
+
+def test_the_newest_product_stands_beside_the_reference_in_both_years(studied: Run) -> None:
+    c = seen_on(studied, "2025-11-15")
+    text = lines(c)["What it costs."]
+    sums = studied.results[studied.results["quantity"] == "energised"]
+    newest = str(sums[sums["period"].str.startswith("2026")].groupby("subject")["value"].sum().idxmax())
+    assert f"{c.short(newest)}, the product most energised in 2026" in text
+    for sku in ("h100", newest):
+        row = c.value_at("usd_per_gpu_hour", sku, "2026-Q4")
+        assert row is not None
+        found = re.search(rf"In 2026-Q4 an hour of {c.short(sku)} costs USD ([\d.]+) \(", text)
+        assert found and float(found[1]) == pytest.approx(row["value"], rel=0.05)
+
+
+def test_an_assumed_amount_lends_no_digits_to_a_task(page: dict[str, str]) -> None:
+    task = next(s for s in page["What it costs."].split(". ") if s.startswith("A coding task"))
+    assert "(assumed: USD 10)" in task and not re.search(r"10\.\d", task)
+
+
+def test_how_sure_stands_in_one_place_and_says_what_the_record_says(studied: Run) -> None:
+    held = track_record()
+    text = lines(seen_on(studied, "2026-11-30", **held))["How sure we are."]
+    yearly = held["backtest_summary"]
+    yearly = yearly[(yearly["level"] == "designer") & (yearly["span"] == "year")]
+    assert yearly["hits"].sum() < 0.9 * yearly["scored"].sum()
+    assert "they are no confidence intervals" in text and "so true errors are larger than the ranges say" in text
+    for row in yearly.itertuples():
+        assert f"{int(row.hits)} of {int(row.scored)} yearly totals inside the 90 % band" in text
+    good = {**held, "backtest_summary": held["backtest_summary"].assign(hits=held["backtest_summary"]["scored"])}
+    assert "true errors" not in lines(seen_on(studied, "2026-11-30", **good))["How sure we are."]
+    whole = " ".join(lines(seen_on(studied, "2026-11-30")).values())
+    assert whole.count("illustrative assumption") == 1 and "--" not in whole
+
+
+def test_the_terminal_says_what_the_page_says(studied: Run, page: dict[str, str]) -> None:
+    whole = " ".join(page.values()).lower()
+    for line in answer_lines(studied)[:4]:
+        assert line.text.lower() in whole

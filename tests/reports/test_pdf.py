@@ -46,6 +46,13 @@ def words(pdf: bytes) -> str:
     return squeezed(" ".join(page.extract_text() for page in pypdf.PdfReader(io.BytesIO(pdf)).pages))
 
 
+def test_the_first_page_holds_the_statements_and_the_first_figure_and_no_more(report: Report, pdf: bytes) -> None:
+    pages = [squeezed(page.extract_text()) for page in pypdf.PdfReader(io.BytesIO(pdf)).pages]
+    assert all(squeezed(f"{line.label} {line.text}") in pages[0] for line in report.answer)
+    assert report.lead is not None and squeezed(report.lead.headline) in pages[0]
+    assert squeezed(report.sections[0].title) not in pages[0] and squeezed(report.sections[0].title) in pages[1]
+
+
 def printed(report: Report) -> list[Table]:
     return [t for s in report.sections for t in s.tables if not t.folded or len(t.rows) <= LONGEST_TABLE]
 
