@@ -22,7 +22,6 @@ __all__ = [
     "PowerChain",
     "PowerError",
     "accelerators_on_site",
-    "average_draw_kw",
     "check_node_power",
     "energy_per_accelerator_hour_kwh",
     "generated_tokens_per_s_per_mw",
@@ -193,22 +192,6 @@ def sized_capacity_mw(
     for name, value in (("chassis_over_chip", chassis_over_chip), ("pue", pue), ("redundancy", redundancy)):
         watts = watts * require(name, value, 1)
     return plain(watts / 1e6)
-
-
-def average_draw_kw(busy_kw: ArrayLike, idle_kw: ArrayLike, busy_share: ArrayLike) -> Any:
-    """Mean draw over installed hours: busy x b + idle x (1 - b); idle hours are not free.
-
-    >>> round(average_draw_kw(8.4, 2.0, 0.75), 9)
-    6.8
-
-    Raises:
-        PowerError: when idle exceeds busy.
-    """
-    busy, idle = require("busy_kw", busy_kw, 0), require("idle_kw", idle_kw, 0)
-    if np.any(idle > busy):
-        raise PowerError(f"idle draw {idle_kw!r} kW exceeds busy draw {busy_kw!r} kW")
-    share = require("busy_share", busy_share, 0, 1)
-    return plain(busy * share + idle * (1 - share))
 
 
 def shortfall_of_rating(measured_kw: ArrayLike, rated_kw: ArrayLike) -> Any:
