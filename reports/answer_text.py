@@ -10,7 +10,7 @@ from reports.answer_money import SEEN, cost_words, price_words
 from reports.catalogue import say
 from reports.context import Context
 from reports.ranges import ranged, study_span
-from reports.spans import Number, Words, join
+from reports.spans import Number, join
 from reports.tables import records
 from reports.wording import count, in_sentence, leader_since, listing, percent, plain, span_words, stage_title
 
@@ -111,7 +111,7 @@ def stages_in_words(leaders: list[str], periods: list[str]) -> str:
     """The stage that leads now and since when, its breaks, and the earlier ones with their times.
 
     >>> stages_in_words(["hbm", "power", "packaging", "power"], ["2024-Q1", "2024-Q2", "2024-Q3", "2024-Q4"])
-    'Energised power is the costliest limit from 2024-Q2 on, except advanced packaging in 2024-Q3. Before it: HBM \
+    'The costliest limit is energised power from 2024-Q2 on, except advanced packaging in 2024-Q3. Before it: HBM \
 memory (2024-Q1).'
     """
     end = max(k for k, stage in enumerate(leaders) if stage)
@@ -122,7 +122,7 @@ memory (2024-Q1).'
         missed.setdefault(_stage(leaders[k]), []).append(periods[k])
     gaps = [say("answer.break", stage=stage, times=listing(at)) for stage, at in missed.items()]
     breaks_words = say("answer.except", breaks=listing(gaps)) if gaps else ""
-    text = Words([say("answer.leader", stage=stage_title(leaders[end]), when=when, breaks=breaks_words)]).capitalized()
+    text = say("answer.leader", stage=stage_title(leaders[end]), when=when, breaks=breaks_words)
     before: dict[str, list[str]] = {}
     for stage, first, last in _runs(leaders[:start]):
         if stage:

@@ -148,7 +148,7 @@ def flip_warning(c: Context) -> str:
 def _sure(c: Context) -> list[str]:
     """What the ranges are, what the record says of them, and how much is assumed."""
     ranges = say("page.ranges") if c.table("headline") is not None else ""
-    return [ranges, _record(c), comparison_words(c), weak_words(c)]
+    return [ranges, _record(c), comparison_words(c), _capital(weak_words(c))]
 
 
 def _record(c: Context) -> str:
