@@ -38,6 +38,7 @@ def check(
     scenario: Scenario,
     set_: Sets = None,
     outputs: Annotated[bool, typer.Option("--outputs", help="List the names of all outputs.")] = False,
+    scaling: Annotated[bool, typer.Option("--scaling", help="How far apart the numbers of the solve are.")] = False,
     json_: Json = False,
 ) -> None:
     """Print every problem of a scenario file at once.
@@ -45,10 +46,12 @@ def check(
     Example: wafer2token check my_scenario.yaml
 
     Example: wafer2token check base --outputs
+
+    Example: wafer2token check base --scaling
     """
     from reports.cli.run import check_verb
 
-    check_verb(scenario, set_ or [], outputs, json_)
+    check_verb(scenario, set_ or [], outputs, scaling, json_)
 
 
 @app.command()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from reports.wording import stage_title
 if TYPE_CHECKING:
     from reports.context import Context
     from scenarios.load import Scenario
+    from scenarios.resolve import Resolved
     from scenarios.runs import Run
 
 __all__ = ["check_verb", "new_verb", "run_verb"]
@@ -64,20 +66,20 @@ def not_costed(run: Run) -> list[str]:
     return list(lines.values())
 
 
-def check_verb(scenario: str, sets: Sequence[str], outputs: bool, as_json: bool) -> None:
+def check_verb(scenario: str, sets: Sequence[str], outputs: bool, scaling: bool, as_json: bool) -> None:
     """Print every problem of a scenario, or say that there is none."""
     from scenarios.resolve import resolve
 
     resolved = resolve(read_scenario(scenario, parse_sets(sets)))
+    sizes = _sizes(resolved) if scaling else []
     names = []
     if outputs:
         from scenarios.study import list_outputs
 
         names = list_outputs(resolved.scenario)
     if as_json:
-        print_json(
-            {"scenario": resolved.scenario.name, "problems": [], "warnings": resolved.warnings, "outputs": names}
-        )
+        told = {"scenario": resolved.scenario.name, "problems": [], "warnings": resolved.warnings, "outputs": names}
+        print_json(told | ({"scaling": sizes} if scaling else {}))
         return
     for warning in resolved.warnings:
         line(f"warning: {warning}")
@@ -88,10 +90,31 @@ def check_verb(scenario: str, sets: Sequence[str], outputs: bool, as_json: bool)
         f"{len(network.fleet)} accelerators, {labels[0]} to {labels[-1]} ({len(labels)} periods) and a tail of "
         f"{network.horizon.tail}"
     )
+    if sizes:
+        _print_sizes(sizes)
     for name in names:
         print(name)
     if not names:
         whole(f"Next: wafer2token run {scenario}")
+
+
+def _sizes(resolved: Resolved) -> list[dict[str, Any]]:
+    from supply.optimizer.compiled import Compiled
+    from supply.optimizer.scaling import scaling_report
+
+    return [asdict(r) | {"apart": r.apart, "wide": r.wide} for r in scaling_report(Compiled(resolved.network))]
+
+
+def _print_sizes(sizes: list[dict[str, Any]]) -> None:
+    """How far apart the numbers of the programme are, and where the ends stand."""
+    rows = [[r["part"], str(r["numbers"]), *(f"{r[k]:.2g}" for k in ("smallest", "largest", "apart"))] for r in sizes]
+    head("Sizes of the numbers as they are solved, in model units")
+    table(["part", "numbers", "smallest", "largest", "apart"], rows)
+    for r in sizes:
+        line(f"{r['part']}: smallest {r['smallest_at']}; largest {r['largest_at']}", indent=2)
+    wide = [r["part"] for r in sizes if r["wide"]]
+    line(f"More than 1e9 apart: {', '.join(wide)}; prices of the smallest rest on few digits, use other units."
+         if wide else "All within a factor of 1e9: double precision tells them apart.")  # fmt: skip
 
 
 def new_verb(folder: Path, as_json: bool) -> None:
