@@ -135,14 +135,14 @@ def _laid_out(figure: Any) -> Any:
 
 
 def _names(renderer: Any, axes: Any, points: pd.DataFrame) -> None:
-    """Names beside the marks, right or left of them; one that would touch another text or a mark moves down."""
+    """Names beside the marks, right or left of them; one that would touch another text or a mark moves away."""
     taken: list[Any] = [t.get_window_extent(renderer) for t in axes.texts]
     taken += [_mark_box(axes, r) for r in records(points)]
     frame = axes.get_window_extent()
     for r in records(points.sort_values(["phase", "time_share"], ascending=[True, False])):
         words = wrapped(f"{r.operator.replace('_', ' ')}, {percent(r.time_share)}", 18)
         text: Any = None
-        for down, side in itertools.product(range(16), ("left", "right")):
+        for down, side in itertools.product(sorted(range(-8, 16), key=abs), ("left", "right")):
             if text is not None:
                 text.remove()
             place = (11 if side == "left" else -11, -5 - 10 * down)
