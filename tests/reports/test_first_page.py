@@ -41,7 +41,7 @@ def studied() -> Run:
     assert resolved is not None and solution is not None
     now = nearest_period([p["period"] for p in made.answer["periods"]], made.manifest["as_of"])
     model = build_cost_model(resolved, solution)
-    watch = headline.watched(made.answer, model, now, "h100")
+    watch = headline.watched(made.answer, model, now, "h100", "b200")
     with pytest.MonkeyPatch.context() as patch:
         every = headline.weak_inputs
         patch.setattr(headline, "weak_inputs", lambda r: [w for w in every(r) if w.title.startswith(STUDIED)])
@@ -172,6 +172,11 @@ def test_scarcity_of_the_study_is_that_of_the_run(studied: Run) -> None:
     rows = table[(table["quantity"] == "scarcity_usd_per_gpu_hour") & (table["period"] == "2026-Q4")]
     printed = float(rows.loc[rows["subject"] == "h100", "value"].iloc[0])
     assert studied.table("headline")["scarcity_base"].iloc[0] == pytest.approx(printed, rel=1e-6)
+    newest = float(rows.loc[rows["subject"] == "b200", "value"].iloc[0])
+    held = studied.table("headline")
+    assert held["newest"].iloc[0] == "b200" and newest > printed
+    assert held["newest_scarcity_base"].iloc[0] == pytest.approx(newest, rel=1e-6)
+    assert held["h100e_base"].iloc[0] == pytest.approx(total(studied, "energised_h100e", "2026"), rel=1e-9)
 
 
 def test_a_moved_input_lies_on_the_stated_side_of_its_break_even(studied: Run, page: dict[str, str]) -> None:
