@@ -20,6 +20,8 @@ from reports.figures.sankey import FlowBalanceError, check_balance, supply_sanke
 from reports.figures.style import STAGE_COLOURS, Drawn, dark_colour
 from reports.figures.supply import binding_timeline
 from reports.figures.yield_power_map import binding_map
+from reports.market_report import make_report
+from reports.sections.limits import where
 from scenarios.engine_points import measured_front, operator_points
 from scenarios.load import load_scenario
 from scenarios.runner import run
@@ -28,6 +30,8 @@ from scenarios.stage_links import stage_links
 from scenarios.supply_flow import FLOW_COLUMNS, FlowError, supply_flow
 from tests.reports.figure_tools import texts_apart
 
+#: Figures of the small report that count accelerators, watts or the use of limits.
+COUNTED = ("binding_timeline", "utilisation", "accelerators", "sankey", "stage_graph", "power", "potentials")
 PERIODS = ["2026-Q1", "2026-Q2", "2026-Q3", "2026-Q4"]
 
 
@@ -192,6 +196,15 @@ def test_the_demand_row_marks_periods_in_which_no_limit_of_the_run_has_a_price()
     assert data.unstack("period").sum().to_numpy() == pytest.approx(1.0)
     assert isinstance(card.svg, Drawn)
     assert [t.get_text() for t in card.svg.figure.axes[0].get_yticklabels()][-1] == "Demand only"
+
+
+def test_subtitles_of_figures_that_count_units_say_where_the_units_are(small: Run) -> None:
+    c = Context(small)
+    assert where(c) == "world"
+    counted = [f for f in make_report([small]).figures if f.id in COUNTED]
+    assert len(counted) >= 5 and all(", world," in f.subtitle for f in counted)
+    c.results = c.results[c.results["region"] != "rest"]
+    assert where(c) == "United States, Europe"
 
 
 # ---- engine
