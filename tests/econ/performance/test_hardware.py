@@ -1,6 +1,7 @@
 """Accelerator records: known values with facts behind them, custom parts, refusals, what-if copies."""
 
 import csv
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -12,13 +13,14 @@ from econ.performance.hardware import (
     HardwareError,
     _aliases,
     _entries,
+    _peaks,
     _read_entries,
     hardware,
     known_hardware,
 )
 from econ.performance.names import normalise
 from econ.performance.serving import operating_point
-from supply.facts import catalog
+from supply.facts import Catalog, catalog
 from supply.paths import data_file
 
 
@@ -139,6 +141,14 @@ def test_a_rate_that_is_null_is_none():
         part.peak("fp4")
     with pytest.raises(HardwareError, match="give the rate of one format at least"):
         hardware({"name": "x", "memory_bytes": 8e10, "memory_bytes_per_s": 3e12, "tdp_w": 700, "peak_flop_per_s": {}})
+
+
+def test_a_fact_of_zero_says_that_a_part_lacks_a_format_of_its_base():
+    row = next(f for f in catalog() if f.id == "nvidia_h100_sxm5_80gb_bf16_dense_2022")
+    facts = Catalog([replace(row, id="x", subject="Xylo X1", quantity="fp4_dense", value=0.0)])
+    entry = replace(_entries()["B200"], subject="Xylo X1")
+    own = _peaks(facts, entry, hardware("B200"), {}, "dense")
+    assert own == {k: v for k, v in hardware("B200").peak_flop_per_s.items() if k != "fp4"} and len(own) > 3
 
 
 def test_an_operating_point_says_that_a_part_lacks_the_format():
