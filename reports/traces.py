@@ -44,7 +44,7 @@ _SECTIONS = {
     "inputs": "inputs",
 }  # fmt: skip
 _LINES = {
-    "answer": "energised finished study", "stops": "rent price", "worth": "lasting use_price",
+    "answer": "energised finished study", "stops": "rent utilisation power price", "worth": "lasting use_price inputs",
     "costs": "owner tokens task", "overturn": "study", "sure": "study backtest others inputs",
     "particulars": "compare inputs",
 }  # fmt: skip

@@ -103,7 +103,7 @@ def test_shares_are_those_of_the_year(studied: Run, page: dict[str, str]) -> Non
     rent = held[held["period"].str.startswith("2026")].groupby("stage")["rent"].sum().sort_values(ascending=False)
     shares = rent / rent.sum()
     found = re.search(
-        r"In 2026 (\d+)\N{NO-BREAK SPACE}%[^.]* of the value of all limits lies in ([\w ]+) \(", page[STOPS]
+        r"In 2026, (\d+)\N{NO-BREAK SPACE}%[^.]* of the value of all limits lies in ([\w ]+) \(", page[STOPS]
     )
     assert found and found[2] == stage_title(str(shares.index[0]))
     assert int(found[1]) == round(100 * shares.iloc[0])
