@@ -26,7 +26,10 @@ FACTS = (
     "id,subject,quantity,value,low,high,unit,as_of,kind,source,url,note\n"
     "some_fact,hbm,price,10,,,USD/GB,2025-01-01,illustrative,none,,a reason\n"
 )
-INGEST = "from pathlib import Path\nfrom supply.facts.ingest import ingest\ningest(Path({raw!r}), Path({to!r}), replace=True)\n"
+INGEST = (
+    "from pathlib import Path\nfrom supply.facts.ingest import ingest\n"
+    "ingest(Path({raw!r}), Path({to!r}), replace=True)\n"
+)
 #: The same end that the console gives a refusal, for functions without a verb.
 AS_VERB = "from reports.cli.exits import verb\n@verb\ndef call():\n{body}\ncall()\n"
 BACKTEST = """
