@@ -18,7 +18,7 @@ import numpy as np
 
 from scenarios.derived import DerivedError, derived_figure
 from scenarios.horizon import boundaries, place, window
-from scenarios.measures import Measure, UnitError, describe, natural, target, to_measure, wanted
+from scenarios.measures import Measure, UnitError, describe, natural, target, wanted
 from scenarios.nodes import (
     Array,
     Constant,
@@ -36,6 +36,7 @@ from scenarios.nodes import (
     Sum,
     Varied,
 )
+from scenarios.value_units import Names, Units, unit_in, units_written
 from scenarios.values import (
     ByPeriod,
     Distribution,
@@ -53,91 +54,16 @@ from scenarios.values import (
 from supply.facts import Catalog, FactError
 from supply.network import Horizon
 
-__all__ = ["RULE_SPREAD", "Evaluator", "ValueFaultError", "unit_in"]
+__all__ = ["RULE_SPREAD", "Evaluator", "ValueFaultError"]
 
 #: Half width of the default spread of a value without a range, by kind.
 RULE_SPREAD = {"estimate": 0.15, "illustrative": 0.25}
 #: The node of another path, its measure, or a ValueFaultError for an unknown path or a circle.
 Lookup = Callable[[str], tuple[Node, Measure]]
-Names = dict[str, float]
 
 
 class ValueFaultError(ValueError):
     """A value that cannot be evaluated; the caller adds the place."""
-
-
-def unit_in(form: Any, facts: Catalog) -> str:
-    """The first unit written in a value, its facts and series included; empty where there is none."""
-    if isinstance(form, Number):
-        return form.unit
-    if isinstance(form, FactForm):
-        return _written(facts[form.fact].unit) if form.fact in facts else ""
-    if isinstance(form, SeriesForm):
-        return _written(facts.series(form.series).unit) if form.series in facts.series_ids else ""
-    if isinstance(form, StatedForm):
-        return unit_in(form.value, facts)
-    if isinstance(form, ByPeriod):
-        return _first(form.entries.values(), facts)
-    if isinstance(form, (SumForm, ProductForm)):
-        return _first(form.sum if isinstance(form, SumForm) else form.product, facts)
-    if isinstance(form, Distribution):
-        numbers = [form.mean, form.median, form.low, form.mode, form.high, *(form.values or ())]
-        return next((n.unit for n in numbers if n is not None and n.unit), "")
-    return ""
-
-
-def _parts(form: Any) -> Sequence[Any]:
-    """The values inside a compound value, itself where it is none."""
-    if isinstance(form, ProductForm):
-        return form.product
-    if isinstance(form, RatioForm):
-        return form.ratio
-    if isinstance(form, SumForm):
-        return form.sum
-    if isinstance(form, ByPeriod):
-        return tuple(form.entries.values())
-    return (form.value,) if isinstance(form, StatedForm) else (form,)
-
-
-def _units_written(form: Any, facts: Catalog) -> list[str]:
-    """Every unit that stands in a value, each once."""
-    parts = _parts(form)
-    found = [unit_in(form, facts)] if parts == (form,) else [u for p in parts for u in _units_written(p, facts)]
-    return list(dict.fromkeys(u for u in found if u))
-
-
-def _first(forms: Any, facts: Catalog) -> str:
-    return next((u for form in forms if (u := unit_in(form, facts))), "")
-
-
-def _written(unit: str) -> str:
-    return "" if unit in ("fraction", "count", "ratio", "flag") else unit
-
-
-class Units:
-    """Converts the numbers of one value: into a field, or (inside arithmetic) into root units."""
-
-    def __init__(self, horizon: Horizon, measure: Measure | None, default: str = "") -> None:
-        self.horizon = horizon
-        self.measure = measure
-        self.default = default
-        self.names: Names | None = None
-
-    def __call__(self, magnitude: float, unit: str) -> float:
-        if self.measure is not None:
-            return to_measure(magnitude, unit, self.measure, self.horizon)
-        factor, names = natural(unit or self.default)
-        if self.names is None:
-            self.names = names
-        elif self.names != names:
-            raise UnitError(
-                f"{unit or 'a plain number'} beside {describe(self.names)}: give the numbers of one value one unit"
-            )
-        return magnitude * factor
-
-    def survival(self) -> bool:
-        """Whether a share kept per quarter has to become one per month."""
-        return self.measure is not None and self.measure.kind == "survival" and self.horizon.months != 3
 
 
 class Evaluator:
@@ -194,7 +120,7 @@ class Evaluator:
         for size, wanted_names in target(measure, self.horizon):
             if wanted_names == names:
                 return node if size == 1.0 else _times(node, 1.0 / size)
-        written = _units_written(form, self.facts)
+        written = units_written(form, self.facts)
         told = f"its units ({', '.join(written)}) leave {describe(names)}" if written else f"it is in {describe(names)}"
         raise UnitError(f"{told}, but the field is {wanted(measure)}; counts (die, wafer ...) drop out of arithmetic")
 
@@ -278,7 +204,7 @@ class Evaluator:
         fact = self.facts[form.fact]
         if fact.kind == "placeholder":
             raise ValueFaultError(f"fact {fact.id} is a placeholder ({fact.note or fact.source}): use a sourced fact")
-        value, low, high = (units(x, _written(fact.unit)) * form.scale for x in (fact.number, *fact.range))
+        value, low, high = (units(x, written_unit(fact.unit)) * form.scale for x in (fact.number, *fact.range))
         kind = "illustrative" if marked else fact.kind
         stated = low != high and (fact.low is not None or fact.high is not None)
         spread = "source range" if stated else ""
@@ -296,7 +222,7 @@ class Evaluator:
                 "{value: {series: ...}, kind: illustrative, note: why}"
             )
         columns = [
-            self._levels(form.series, c) * units(1.0, _written(series.unit)) * form.scale
+            self._levels(form.series, c) * units(1.0, written_unit(series.unit)) * form.scale
             for c in ("value", "low", "high")
         ]
         nearest = self._points(form.series)
@@ -318,7 +244,7 @@ class Evaluator:
     def _read_levels(self, series_id: str, column: str) -> Array:
         series = self.facts.series(series_id)
         days = boundaries(self.horizon)
-        per_month = natural(_written(series.unit))[1] == {"second": -1.0} and not series.unit.endswith("/quarter")
+        per_month = natural(written_unit(series.unit))[1] == {"second": -1.0} and not series.unit.endswith("/quarter")
         if not per_month and series.unit not in ("MW", "GW"):
             return np.asarray(series.levels(days[1:], column))
         ends = np.asarray(series.levels(days, column))

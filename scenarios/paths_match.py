@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from scenarios.evaluate import unit_in
 from scenarios.measures import Measure, UnitError, numerator
 from scenarios.positions import Loc, dotted
 from scenarios.schema import Process, Resource, ScenarioFile, Spec, specs
+from scenarios.value_units import unit_in
 from supply.facts import Catalog
 
 __all__ = ["Leaf", "leaves", "match", "resource_words"]
