@@ -36,7 +36,7 @@ from scenarios.nodes import (
     Sum,
     Varied,
 )
-from scenarios.value_units import Names, Units, unit_in, units_written
+from scenarios.value_units import Names, Units, unit_in, units_written, written_unit
 from scenarios.values import (
     ByPeriod,
     Distribution,
