@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -238,6 +239,7 @@ def _rank(row: dict[str, Any]) -> tuple[float, float]:
     return round(math.log(row["operations"]), 6), float(row["bound"])
 
 
+@lru_cache(maxsize=64)
 def _half_useful(hours_per_accelerator: float, checkpoint_s: float, restart_s: float) -> float:
     """Accelerators at which failures leave half of the elapsed time useful."""
     from scipy.optimize import brentq

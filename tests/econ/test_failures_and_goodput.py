@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from scipy.optimize import minimize_scalar
 
 from econ.failures import (
     FailureError,
@@ -133,6 +135,19 @@ def test_best_interval_is_daly_and_near_young() -> None:
     assert daly_interval(100, 40) == 40
     with pytest.raises(FailureError, match="checkpoint_s = 0"):
         best_interval(FailureModel(1000, 0, 10))
+
+
+@settings(max_examples=40, deadline=None)
+@given(mtbf=st.floats(100, 1e7), checkpoint=st.floats(0.05, 500), lag=st.floats(0, 500), down=st.floats(0, 2000))
+def test_no_other_interval_keeps_more(mtbf: float, checkpoint: float, lag: float, down: float) -> None:
+    def useful(interval: float) -> float:
+        model = FailureModel(mtbf, checkpoint, interval, restart_s=down, durable_lag_s=lag)
+        return exact_goodput(model).useful
+
+    best = best_interval(FailureModel(mtbf, checkpoint, 1.0, restart_s=down, durable_lag_s=lag))
+    searched = minimize_scalar(lambda log: -useful(math.exp(log)), bounds=(math.log(best / 50), math.log(best * 50)))
+    assert math.exp(searched.x) == pytest.approx(best, rel=1e-3)
+    assert useful(best) >= max(useful(math.exp(searched.x)), useful(best * 1.01), useful(best / 1.01)) * (1 - 1e-12)
 
 
 @settings(max_examples=30, deadline=None)
