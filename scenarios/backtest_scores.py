@@ -41,7 +41,7 @@ def _units(group: Group, period: str, drawn: RollingDraws, seed: int) -> Array:
         name = f"finished:{sku}@{period}"
         if name in drawn.names:
             total += drawn.values[:, drawn.names.index(name)] * _level_error(sku, len(drawn.values), seed)
-    return np.asarray(total[~np.isnan(total)])
+    return np.asarray(total[~np.isnan(drawn.values).any(axis=1)])
 
 
 def _interval(values: Array) -> Interval:
