@@ -72,7 +72,7 @@ def terminal_lines(run: Run, width: int = WIDTH) -> list[str]:
 
 
 def what_binds(c: Context) -> str:
-    """The costliest stage over time, and what carries the value of all limits this year."""
+    """The scarcest stage over time, and what carries the value of all limits this year."""
     if not any(s.stage for s in c.stage_spans):
         return say("answer.nothing_binds")
     text = stages_in_words(c.leaders, c.periods)
@@ -111,7 +111,7 @@ def stages_in_words(leaders: list[str], periods: list[str]) -> str:
     """The stage that leads now and since when, its breaks, and the earlier ones with their times.
 
     >>> stages_in_words(["hbm", "power", "packaging", "power"], ["2024-Q1", "2024-Q2", "2024-Q3", "2024-Q4"])
-    'The costliest limit is energised power from 2024-Q2 on, except advanced packaging in 2024-Q3. Before it: HBM \
+    'The scarcest stage is energised power from 2024-Q2 on, except advanced packaging in 2024-Q3. Before it: HBM \
 memory (2024-Q1).'
     """
     end = max(k for k, stage in enumerate(leaders) if stage)

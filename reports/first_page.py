@@ -63,14 +63,14 @@ def _scope(c: Context) -> str:
 
 
 def _meanings(c: Context) -> list[str]:
-    """What costliest means, and the stages that the line names."""
+    """What scarcest means, and the stages that the line names."""
     if not len(c.binding):
         return []
     named = dict.fromkeys([*(s for s in c.leaders if s), *c.stage_shares(c.this_year).index])
     known = [s for s in named if f"page.about_{s}" in spoken().words]
     words = join("; ", [say("page.about", stage=stage_title(s), words=say(f"page.about_{s}")) for s in known])
     about = Words([words, "."]).capitalized() if known else ""
-    return [say("page.costliest"), about]
+    return [say("page.scarcest"), about]
 
 
 def _idle(c: Context) -> str:
@@ -91,7 +91,7 @@ def _idle(c: Context) -> str:
 
 
 def _why_power(c: Context) -> str:
-    """How much more could run now without the limits of power, where power is the costliest."""
+    """How much more could run now without the limits of power, where power is the scarcest."""
     if dict(zip(c.periods, c.leaders, strict=True)).get(c.now) != "power":
         return ""
     sums = [c.total(q, c.now) for q in ("without_power_rows_mw", "built_mw")]

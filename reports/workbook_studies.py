@@ -62,11 +62,11 @@ def sensitivity_sheet(book: Book, c: Context) -> list[Tie]:
     _tornado(book, sheet, len(rows), unit)
     flips = f"COUNTIF({cell(DATA, 15, 'Sensitivity')}:{cell(DATA + len(rows) - 1, 15)},TRUE)"
     count = float(table["flips"].sum())
-    return [Tie("Sensitivity: inputs that change the costliest stage", flips, f"{count:.0f}", count, count)]
+    return [Tie("Sensitivity: inputs that change the scarcest stage", flips, f"{count:.0f}", count, count)]
 
 
 def _effects(sheet: Sheet, row: int, r: Any) -> None:
-    """Formulas of a row: change at both ends, swing, and whether the costliest stage changes."""
+    """Formulas of a row: change at both ends, swing, and whether the scarcest stage changes."""
     low, base, high = (cell(row, k) for k in (6, 7, 8))
     ends = [v for v in (float(r.energised_low), float(r.energised_high)) if math.isfinite(v)]
     for column, end, value in ((9, low, r.energised_low), (10, high, r.energised_high)):

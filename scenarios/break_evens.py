@@ -1,4 +1,4 @@
-"""Where an input breaks the headline: the multiple of its value at which another stage becomes the costliest, and the
+"""Where an input breaks the headline: the multiple of its value at which another stage becomes the scarcest, and the
 one at which a tenth of the accelerators is lost, sought beyond its stated range."""
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class BreakEvens:
 def break_evens(at: At, base: Point, ceiling: float = math.inf) -> BreakEvens:
     """Search both ways from 1, to `FARTHEST` times and a third (never above `ceiling`), and bisect what was bracketed.
 
-    `at`: costliest stage and energised accelerators at a multiple, None where no plan exists; the search stops there.
+    `at`: scarcest stage and energised accelerators at a multiple, None where no plan exists; the search stops there.
 
     >>> found = break_evens(lambda f: ("hbm" if f > 1.7 else "power", 100.0 * f), ("power", 100.0))
     >>> round(found.change, 2), found.stage, round(found.fall, 2), found.searched

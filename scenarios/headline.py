@@ -1,7 +1,7 @@
 """Which inputs could overturn the headline: every input without two sources, moved over its stated range, one at a
 time, and the three that matter most moved on until the answer breaks.
 
-The headline is the costliest stage of a year, the accelerators energised and finished in it, the worth of the main
+The headline is the scarcest stage of a year, the accelerators energised and finished in it, the worth of the main
 limit, and the scarcity in an hour of the reference product. The optimum is re-solved in place at both ends of each
 input (see `scenarios.headline_inputs`).
 """
@@ -68,7 +68,7 @@ class Watched:
 
 @dataclass(frozen=True)
 class Reading:
-    """The headline of one optimum: the costliest stage, the rents by stage, and the numbers of `MEASURES`."""
+    """The headline of one optimum: the scarcest stage, the rents by stage, and the numbers of `MEASURES`."""
 
     stage: str
     rents: Mapping[str, float]
@@ -137,7 +137,7 @@ def headline_study(
 
     Weak: illustrative, or resting on one fact. Inputs that change nothing are left out. `low_input`, `high_input`:
     the mean over the year of a number that the input moves, in `input_unit`. `flips_at`: where between the value and
-    an end the costliest stage changes. An end at which no plan exists is reported with missing values, never as zero.
+    an end the scarcest stage changes. An end at which no plan exists is reported with missing values, never as zero.
     The first inputs are moved on beyond their range (see `scenarios.break_evens`).
     """
     from supply.optimizer.compiled import Compiled
@@ -217,7 +217,7 @@ class _Study:
             return None
 
     def flip_point(self, weak: WeakInput, end: float) -> float:
-        """The shown input where the costliest stage changes on the way to an end, by bisection of the rank."""
+        """The shown input where the scarcest stage changes on the way to an end, by bisection of the rank."""
         assert self.base is not None
         near, far = 0.5, end
         for _ in range(_BISECTIONS):

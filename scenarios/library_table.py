@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from scenarios.errors import InfeasibleError, ScenarioError
-from scenarios.limit_rents import costliest_stage
+from scenarios.limit_rents import scarcest_stage
 from scenarios.load import load_scenario
 from scenarios.locate import names
 from scenarios.runner import run
@@ -84,7 +84,7 @@ def _row(done: Run, years: Sequence[str], sku: str, model: str) -> dict[str, Any
     row: dict[str, Any] = {"scenario": done.scenario, "title": done.answer["title"], "regime": done.answer["regime"]}
     for year in years:
         row[f"energised_{year}"] = _output(done, f"energised:*@{year}")
-        row[f"binding_{year}"] = costliest_stage(binding, year)
+        row[f"binding_{year}"] = scarcest_stage(binding, year)
         row[f"rents_{year}"] = rent_shares(binding, year)
     found = [_output(done, f"energised_h100e:*@{y}") for y in years]
     row["h100e"] = None if None in found else sum(v for v in found if v is not None)

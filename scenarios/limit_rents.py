@@ -18,7 +18,7 @@ from scenarios.titles import contract_title
 if TYPE_CHECKING:
     from supply.optimizer.solution import Solution
 
-__all__ = ["BINDING_COLUMNS", "binding_table", "costliest_stage", "stage_rents"]
+__all__ = ["BINDING_COLUMNS", "binding_table", "scarcest_stage", "stage_rents"]
 
 BINDING_COLUMNS = ("period", "subject", "title", "kind", "stage", "region", "unit", "price", "limit", "rent")
 _SHARE = "contract_share_limit"
@@ -37,10 +37,10 @@ def binding_table(solution: Solution) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(BINDING_COLUMNS))
 
 
-def costliest_stage(table: pd.DataFrame, year: str) -> str:
+def scarcest_stage(table: pd.DataFrame, year: str) -> str:
     """Stage with the largest rent of a year, empty where nothing has a price.
 
-    >>> costliest_stage(pd.DataFrame({"period": ["2026-Q1"], "stage": ["hbm"], "rent": [2.0]}), "2026")
+    >>> scarcest_stage(pd.DataFrame({"period": ["2026-Q1"], "stage": ["hbm"], "rent": [2.0]}), "2026")
     'hbm'
     """
     rents = stage_rents(table, year)

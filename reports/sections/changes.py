@@ -43,7 +43,7 @@ def headline_rows(c: Context) -> dict[str, tuple[float | None, str]]:
 
 
 def _leader(shares: pd.Series[float]) -> str:
-    """The costliest stage with its share."""
+    """The scarcest stage with its share."""
     return say("changes.stage_share", stage=stage_title(str(shares.index[0])), share=percent(shares.iloc[0]))
 
 

@@ -57,7 +57,7 @@ def overturn_section(c: Context) -> Section | None:
 
 def overturning(c: Context, top: int = 3) -> list[str]:
     """The inputs that could overturn the answer, a sentence each: its range, where another stage becomes the
-    costliest, and where a tenth of the accelerators is lost; the ends of the result where no break-even was sought."""
+    scarcest, and where a tenth of the accelerators is lost; the ends of the result where no break-even was sought."""
     table = c.table("headline")
     if table is None or "energised_base" not in table:
         return []
@@ -92,7 +92,7 @@ def _in_words(r: Any) -> str:
 
 
 def break_even(r: Any) -> tuple[float | None, str]:
-    """The value at which another stage becomes the costliest, and that stage: within the range, else beyond it."""
+    """The value at which another stage becomes the scarcest, and that stage: within the range, else beyond it."""
     if r.flips and pd.notna(r.flips_at):
         return r.flips_at, r.stage_low if r.stage_low != r.stage_base else r.stage_high
     return (None, "") if pd.isna(r.break_at) else (r.break_at, r.break_stage)
@@ -149,7 +149,7 @@ def _million(value: float) -> tuple[str, float | None]:
 
 
 def _breaks(r: Any) -> list[Any]:
-    """Where another stage becomes the costliest, and where a tenth of the accelerators is lost."""
+    """Where another stage becomes the scarcest, and where a tenth of the accelerators is lost."""
     searched = pd.notna(r.searched_from)
     at, _ = break_even(r)
     nowhere = say("overturn.nowhere" if searched else "overturn.not_within" if not r.flips else "overturn.at_an_end")

@@ -59,10 +59,10 @@ def size(text: str, unit: str | None) -> float:
 
 
 def told(text: str, periods: list[str]) -> dict[str, str]:
-    """Period -> stage as a reader takes it from the sentence about the costliest limit."""
+    """Period -> stage as a reader takes it from the sentence about the scarcest stage."""
     names = {stage_title(s).lower(): s for s in [*STAGES, "server", "rack", "test", "datacenter"]} | {"nothing": ""}
     found = re.match(
-        r"The costliest limit is (?P<stage>[\w ]+?) (?:in|from) (?P<first>\d{4}-Q\d)(?: to (?P<last>\S+?))?( on)?"
+        r"The scarcest stage is (?P<stage>[\w ]+?) (?:in|from) (?P<first>\d{4}-Q\d)(?: to (?P<last>\S+?))?( on)?"
         r"(?:, except (?P<gaps>[^.]+))?\.(?: Before it: (?P<before>[^.]+)\.)?",
         text,
     )
@@ -84,7 +84,7 @@ def told(text: str, periods: list[str]) -> dict[str, str]:
 
 @given(st.lists(st.sampled_from([*STAGES, ""]), min_size=1, max_size=12).filter(any))
 @settings(max_examples=150, deadline=None)
-def test_the_sentence_about_the_costliest_limit_gives_back_every_period(leaders: list[str]) -> None:
+def test_the_sentence_about_the_scarcest_limit_gives_back_every_period(leaders: list[str]) -> None:
     periods = [f"{2024 + k // 4}-Q{k % 4 + 1}" for k in range(len(leaders))]
     read = told(stages_in_words(leaders, periods), periods)
     assert {p: read.get(p, "") for p in periods} == dict(zip(periods, leaders, strict=True))
@@ -187,7 +187,7 @@ def test_a_moved_input_lies_on_the_stated_side_of_its_break_even(studied: Run, p
         at, stage = break_even(row)
         if at is not None:
             side = "above" if at > row.base_input else "below"
-            assert re.search(rf"{side} [\d.,]+( \S+)? the costliest stage becomes {stage_title(stage)}", text)
+            assert re.search(rf"{side} [\d.,]+( \S+)? the scarcest stage becomes {stage_title(stage)}", text)
         else:
             assert "no value from" in text
 

@@ -92,7 +92,7 @@ def test_shown_value_is_the_one_that_is_drawn(rank: float) -> None:
 def test_first_page_says_so_when_an_input_flips_the_stage(studied: Run) -> None:
     c = Context(studied)
     assert "Wafer line: capacity" in flip_warning(c)
-    assert "the costliest stage becomes wafers" in overturning(c)[0]
+    assert "the scarcest stage becomes wafers" in overturning(c)[0]
     text = next(line.text for line in first_page(c) if line.label.startswith("What could overturn"))
     assert text.startswith("1 weak input (assumed or from one source) alone can change what binds in 2026")
     page = render_html(make_report([studied]))

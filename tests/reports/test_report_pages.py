@@ -189,7 +189,7 @@ def test_binding_headline_names_the_stage_with_the_largest_rent(report: Report, 
     assert next(s for s in spans if s.first <= last <= s.last).stage == leader
     stated = next(line.text for line in answer_lines(small) if line.label == "What binds:")
     named = [s for s in spans if s.stage][-1]
-    assert stated.startswith(f"The costliest limit is {stage_title(named.stage)} ")
+    assert stated.startswith(f"The scarcest stage is {stage_title(named.stage)} ")
 
 
 def test_shares_of_a_contract_count_with_the_stage_of_their_capacity(small: Run) -> None:
@@ -229,7 +229,7 @@ def test_answer_of_the_course_example(course: Run) -> None:
     assert lines["How many:"] == "10,000 accelerators finished in 2026-Q1."
     assert "gives 1 accelerator" in lines["What one more is worth:"]
     assert "CoWoS" in lines["What one more is worth:"]
-    assert lines["What binds:"].startswith("The costliest limit is advanced packaging")
+    assert lines["What binds:"].startswith("The scarcest stage is advanced packaging")
     assert lines["How sure:"].startswith("none of the 12")
 
 
