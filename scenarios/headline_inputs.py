@@ -32,6 +32,10 @@ _FAMILIES = (
 )
 
 
+#: An input whose range in the headline year is below this share of its widest acts later.
+_ACTS = 0.5
+
+
 @dataclass(frozen=True)
 class WeakInput:
     """Drivers that move together, the paths that they move, and what a reader calls them."""
@@ -120,7 +124,11 @@ class Inputs:
         return {p: scaled(nodes[p], weak.names, factor).at(Draw())[0] for p in weak.paths}
 
     def shown(self, weak: WeakInput, ranks: tuple[float, ...]) -> tuple[str, list[float]]:
-        """Unit and values, mean over the year, of the number with the fewest other drivers."""
+        """Unit and values, mean over the year, of the number with the fewest other drivers.
+
+        An input that acts later (its range in the year is less than half of what it becomes) is shown in the year in
+        which it is widest, and the unit says so.
+        """
         if (own := own_range(weak, self.resolved, self.year)) is not None:
             unit, value, low, high = own
             return unit, [spread_at(value, low, high, r) for r in ranks]
@@ -128,14 +136,17 @@ class Inputs:
         unit = self.resolved.measures[path].label
         many = len(weak.paths) > 1 and len(self.resolved.uncertain[path]) > len(weak.names)
         words = f"{unit} ({path_title(path, self.resolved.network)})" if many else unit
-        node = self.resolved.nodes[path]
-        return words, [self._mean(node.at(Draw(ranks=dict.fromkeys(weak.names, np.array([r]))))) for r in ranks]
+        node, year = self.resolved.nodes[path], self._year_shown(weak)
+        words += f" in {year}" if year != self.year else ""
+        drawn = [node.at(Draw(ranks=dict.fromkeys(weak.names, np.array([r])))) for r in ranks]
+        return words, [self._mean(values, year) for values in drawn]
 
     def shown_times(self, weak: WeakInput, factor: float) -> float:
         """The shown number with the drivers at a multiple of their value."""
         if (own := own_range(weak, self.resolved, self.year)) is not None:
             return own[1] * factor
-        return self._mean(scaled(self.resolved.nodes[self._shown_path(weak)], weak.names, factor).at(Draw()))
+        node = scaled(self.resolved.nodes[self._shown_path(weak)], weak.names, factor)
+        return self._mean(node.at(Draw()), self._year_shown(weak))
 
     def note(self, weak: WeakInput) -> str:
         """Why the input is what it is, or the names of its drivers."""
@@ -147,9 +158,22 @@ class Inputs:
         uncertain = self.resolved.uncertain
         return min(weak.paths, key=lambda p: (len(uncertain[p]), p.endswith((".value", ".cost")), p))
 
-    def _mean(self, values: Array) -> float:
+    def _year_shown(self, weak: WeakInput) -> str:
+        """The headline year, or the reported one with the widest range where the input hardly moves before it."""
+        node = self.resolved.nodes[self._shown_path(weak)]
+        ends = [node.at(Draw(ranks=dict.fromkeys(weak.names, np.array([rank])))) for rank in (0.0, 0.5, 1.0)]
+        horizon = self.resolved.horizon
+        years = sorted({y for label in horizon.labels()[: horizon.periods] if (y := label[:4]) >= self.year})
+        widths = {}
+        for year in years:
+            low, middle, high = (self._mean(values, year) for values in ends)
+            widths[year] = abs(high - low) / abs(middle) if middle else 0.0
+        widest = max(years, key=lambda year: (widths[year], year == self.year))
+        return self.year if widths[self.year] >= _ACTS * widths[widest] else widest
+
+    def _mean(self, values: Array, year: str) -> float:
         labels = self.resolved.horizon.labels()
-        return float(np.mean(values[0][[label.startswith(self.year) for label in labels]]))
+        return float(np.mean(values[0][[label.startswith(year) for label in labels]]))
 
 
 def scaled(node: Node, names: tuple[str, ...], factor: float) -> Node:

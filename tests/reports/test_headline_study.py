@@ -13,7 +13,7 @@ from reports.market_report import make_report, render_html
 from reports.sections.evidence import overturning
 from scenarios.break_evens import break_evens
 from scenarios.headline import headline_study, headline_year
-from scenarios.headline_inputs import spread_at
+from scenarios.headline_inputs import Inputs, spread_at, weak_inputs
 from scenarios.load import load_scenario
 from scenarios.nodes import Draw, Source, Spread
 from scenarios.resolve import resolve
@@ -146,3 +146,20 @@ def test_break_evens_of_known_functions(stage: Any, volume: Any, change: float |
 def test_search_stops_where_no_plan_exists_and_at_a_natural_limit() -> None:
     found = break_evens(lambda f: None if f < 0.6 else ("power", 1.0), ("power", 1.0), ceiling=1.2)
     assert found.change is None and found.searched == (pytest.approx(1 / 1.4), 1.2)
+
+
+def test_an_input_that_acts_later_is_shown_where_it_acts(tmp_path: Path) -> None:
+    guess = "{value: 12000 accelerator/quarter, range: [6000, 15000], kind: illustrative, note: guess}"
+    later = f"{{2026-Q1: 10000 accelerator/quarter, 2027-Q1: {guess}}}"
+    text = CHAIN.replace("periods: 4", "periods: 8")
+    start = text.index("    capacity:\n      {value: 10000")
+    text = text[:start] + f"    capacity: {later}\n" + text[text.index("processes:") :]
+    path = tmp_path / "later.yaml"
+    path.write_text(text, encoding="utf-8")
+    resolved = resolve(load_scenario(path))
+    packaging = next(w for w in weak_inputs(resolved) if "resources.cowos.capacity" in w.paths)
+    held = Inputs(resolved, "2026")
+    unit, values = held.shown(packaging, (0.0, 0.5, 1.0))
+    assert unit == "accelerator/period in 2027" and values == [6000.0, 12000.0, 15000.0]
+    assert held.shown_times(packaging, 2.0) == 24000.0
+    assert Inputs(resolved, "2027").shown(packaging, (0.5,)) == ("accelerator/period", [12000.0])

@@ -111,8 +111,10 @@ def test_mean_life_and_wear_out_give_the_curve() -> None:
     assert quad(lambda age: np.exp(-((age / scale) ** 3.0)), 0.0, np.inf)[0] == pytest.approx(5.0, rel=1e-6)
     old = by_life.with_values({"fleet.x.opening.us": 8, "fleet.x.opening_age": 30.0, "resources.fab.capacity": 0})
     assert fleet_of(optimize(old)) == pytest.approx(8 * np.exp(-np.arange(1, 5) / 2.0), rel=1e-9)
-    with pytest.raises(NetworkError, match="must be positive"):
-        weibull_scale(0.0, 1.0)
+    assert (weibull_scale(0.5, 1.0), weibull_scale(5.0, 0.5)) == (0.5, 2.5)
+    for mean, shape in ((0.0, 1.0), (1.0, 0.0), (-1.0, 1.0), (1.0, -1.0)):
+        with pytest.raises(NetworkError, match="must be positive"):
+            weibull_scale(mean, shape)
 
 
 def test_ageing_that_does_nothing_is_refused() -> None:
