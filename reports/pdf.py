@@ -10,7 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reports.catalogue import say
+from reports.spans import fill
 from supply.files import whole_file
 
 if TYPE_CHECKING:
@@ -59,14 +59,20 @@ def column_widths(table: Table) -> list[int]:
     return [0] * len(wishes) if natural <= _FITS else wishes
 
 
-def _figure(card: FigureCard) -> dict[str, str]:
-    return {"headline": card.headline, "subtitle": card.subtitle, "alt": card.alt, "svg": card.svg}
+def _said(report: Report, key: str, **fields: Any) -> str:
+    """Words in the language of the report, which may no longer be the one in use."""
+    return fill(report.words[key], fields)
 
 
-def _table(table: Table) -> dict[str, Any]:
+def _figure(card: FigureCard, source: str) -> dict[str, str]:
+    held = {"headline": card.headline, "subtitle": card.subtitle, "alt": card.alt, "svg": card.svg}
+    return {**held, "source": source}
+
+
+def _table(report: Report, table: Table) -> dict[str, Any]:
     rows = table.rows[: _rows_on_paper(table)]
     gone = len(table.rows) - len(rows)
-    more = say("fixed.first_rows", shown=len(rows), rows=len(table.rows)) if gone else ""
+    more = _said(report, "first_rows", shown=len(rows), rows=len(table.rows)) if gone else ""
     return {
         "whole": len(rows) <= _WHOLE_ROWS and sum(len(x.text) for row in rows for x in row) <= _WHOLE_LETTERS,
         "caption": table.caption,
@@ -84,18 +90,21 @@ def _rows_on_paper(table: Table) -> int:
     return RANKED_ROWS.get(table.short, 0)
 
 
-def _section(section: Section) -> dict[str, Any]:
-    elsewhere = [
-        say("fixed.elsewhere", caption=t.caption, rows=len(t.rows)) for t in section.tables if not _rows_on_paper(t)
-    ]
+def _section(report: Report, section: Section) -> dict[str, Any]:
+    gone = [t for t in section.tables if not _rows_on_paper(t)]
     return {
         "title": section.title,
         "paragraphs": section.paragraphs,
         "warnings": section.warnings,
-        "figures": [_figure(f) for f in section.figures],
-        "tables": [_table(t) for t in section.tables if _rows_on_paper(t)],
-        "elsewhere": elsewhere,
+        "figures": [_figure(f, _source(report, f)) for f in section.figures],
+        "tables": [_table(report, t) for t in section.tables if _rows_on_paper(t)],
+        "elsewhere": [_said(report, "elsewhere", caption=t.caption, rows=len(t.rows)) for t in gone],
     }
+
+
+def _source(report: Report, card: FigureCard) -> str:
+    """The whole source line under the first figure, the run alone under the others."""
+    return report.source_line if card is report.figures[0] else _said(report, "short_source", run=report.run_id)
 
 
 def _content(report: Report) -> str:
@@ -104,10 +113,12 @@ def _content(report: Report) -> str:
         "subtitle": report.subtitle,
         "warnings": report.warnings,
         "answer": [{"label": line.label, "text": line.text} for line in report.answer],
-        "lead": _figure(report.lead) if report.lead else None,
-        "sections": [_section(s) for s in report.sections],
-        "source_line": report.source_line,
+        "lead": _figure(report.lead, _source(report, report.lead)) if report.lead else None,
+        "sections": [_section(report, s) for s in report.sections],
         "footer": report.footer,
+        "short_footer": _said(report, "short_footer", run=report.run_id),
+        "contents": _said(report, "contents"),
+        "continued": _said(report, "continued"),
         "language": report.language.partition("-")[0],
         "logo": {"bytes": list(report.logo.data), "format": _TYPST[report.logo.kind]} if report.logo else None,
     }

@@ -87,6 +87,40 @@ def test_numbers_are_those_of_the_page_and_of_the_run(small: Run, report: Report
             assert (cell.value or 0.0) == pytest.approx(mine / 1e3, rel=1e-12)
 
 
+def test_figures_stand_in_their_own_section(report: Report, words: str) -> None:
+    after_contents = words[words.rindex(squeezed(report.sections[0].title)) :]
+    place = 0
+    for section in report.sections:
+        for text in (section.title, *section.paragraphs, *(f.headline for f in section.figures)):
+            place = after_contents.index(squeezed(text), place)
+    assert sum(len(s.figures) for s in report.sections) >= 5
+
+
+def test_contents_name_every_section_and_its_page(report: Report, pdf: bytes) -> None:
+    pages = [squeezed(page.extract_text()) for page in pypdf.PdfReader(io.BytesIO(pdf)).pages]
+    listed = dict(re.findall(r"([^.]+?)\.{3,}(\d+)", pages[1].removeprefix("Contents")))
+    assert list(listed) == [squeezed(s.title) for s in report.sections]
+    assert all(title in pages[int(number) - 1] for title, number in listed.items())
+
+
+def test_hash_and_whole_source_line_are_printed_once(report: Report, pdf: bytes, words: str) -> None:
+    pages = [squeezed(page.extract_text()) for page in pypdf.PdfReader(io.BytesIO(pdf)).pages]
+    hashed = squeezed(re.findall(r"SHA-256 (\w{64})", report.footer)[0])
+    assert [k for k, text in enumerate(pages, 1) if hashed in text] == [len(pages)]
+    assert squeezed(report.source_line) in pages[0] and words.count(squeezed(report.source_line)) == 1
+    assert words.count(squeezed(f"Source: run {report.run_id}.")) == len(report.figures) - 1
+
+
+def test_a_broken_table_has_its_title_again_on_every_page(report: Report) -> None:
+    rows = [[f"row {k:03d}", (f"{k}", float(k))] for k in range(150)]
+    table = Table.of("Tall", ["name", "#n"], rows)
+    one = Report(**{**vars(report), "sections": [Section("overturn", "Overturn", tables=[table])], "lead": None})
+    pages = [squeezed(p.extract_text()) for p in pypdf.PdfReader(io.BytesIO(render_pdf(one))).pages]
+    held = [text for text in pages if re.search(r"row\d{3}", text)]
+    assert len(held) >= 3 and "Tall(continued)" not in held[0] and "Tallname" in held[0]
+    assert all("Tall(continued)name" in text for text in held[1:])
+
+
 def test_the_same_report_gives_the_same_bytes(report: Report, pdf: bytes) -> None:
     assert render_pdf(report) == pdf
 
@@ -129,7 +163,7 @@ def test_of_a_ranked_table_the_first_rows_are_printed(report: Report) -> None:
     one = Report(**{**vars(report), "sections": [Section("overturn", "Overturn", tables=[table])], "lead": None})
     text = squeezed(" ".join(p.extract_text() for p in pypdf.PdfReader(io.BytesIO(render_pdf(one))).pages))
     assert "input019" in text and "input020" not in text
-    assert squeezed("The first 20 of 90 rows; all are in the page and the workbook.") in text
+    assert squeezed("The first 20 of 90 rows; all are in the HTML page and the workbook.") in text
 
 
 def test_without_typst_the_extra_is_named(report: Report, monkeypatch: pytest.MonkeyPatch) -> None:
