@@ -26,7 +26,17 @@ if TYPE_CHECKING:
     from supply.optimizer.compiled import Compiled
     from supply.optimizer.solution import Solution
 
-__all__ = ["HEADLINE_COLUMNS", "MEASURES", "Watched", "headline_study", "headline_year", "newest_product", "watched"]
+__all__ = [
+    "HEADLINE_COLUMNS",
+    "MEASURES",
+    "Reading",
+    "Watched",
+    "headline_study",
+    "headline_year",
+    "newest_product",
+    "read",
+    "watched",
+]
 
 #: Numbers of the first page; each has columns `_base`, `_low` and `_high` (at the low and high end of the input).
 MEASURES = (

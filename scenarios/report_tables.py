@@ -3,10 +3,10 @@ reports.
 
 `names` (titles), `binding` (every limit with a price, contracts included), `cost_inputs` (what an owner's hour rests
 on), `graph_nodes`, `graph_edges` and, for a library scenario, `scenario_text` come with every run; the rest with
-`study=True`: `headline` (what could overturn it), `yardsticks` (sizes to judge it by), `shipments` and
-`cowos_balance` (outcomes beside the run), `shipments_gap`, `shipments_parts` and `shipments_limits` (what closes the
-gap to them), `waterfall` (owner cost of reference products), `front` (token cost against
-speed) and `accuracy` (of the per-token engine), and the tables of `report_tables_making`, `report_tables_market` and
+`study=True`: `headline` and `headline_joint` (what could overturn it), `yardsticks` (sizes to judge it by),
+`shipments` and `cowos_balance` (outcomes beside the run), `shipments_gap`, `shipments_parts` and `shipments_limits`
+(what closes the gap to them), `waterfall` (owner cost of reference products), `front` (token cost against speed) and
+`accuracy` (of the per-token engine), and the tables of `report_tables_making`, `report_tables_market` and
 `report_tables_training`.
 """
 
@@ -63,6 +63,7 @@ def studies(
 ) -> dict[str, pd.DataFrame]:
     """The tables that take time."""
     from scenarios.headline import headline_study, headline_year, newest_product, watched
+    from scenarios.joint_ends import joint_ends
     from scenarios.outcomes import cowos_balance, shipments_compared
     from scenarios.outside_gap import explain_gap
     from scenarios.yardsticks import yardsticks
@@ -72,7 +73,7 @@ def studies(
     say(f"which weak inputs could overturn the headline of {year}")
     newest = newest_product(solution.energised, str(int(now[:4]) + 1))
     watch = watched(answer, model, now, _reference(model, solution, now), newest)
-    tables = {"headline": headline_study(resolved, year, say, watch)}
+    tables = {"headline": headline_study(resolved, year, say, watch), "headline_joint": joint_ends(resolved, year)}
     tables |= yardsticks(resolved, date.fromisoformat(today))
     designers = {s.id: s.designer for s in resolved.network.fleet.values()}
     if designers:

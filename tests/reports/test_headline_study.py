@@ -14,6 +14,7 @@ from reports.sections.evidence import overturning
 from scenarios.break_evens import break_evens
 from scenarios.headline import headline_study, headline_year
 from scenarios.headline_inputs import Inputs, spread_at, weak_inputs
+from scenarios.joint_ends import joint_ends
 from scenarios.load import load_scenario
 from scenarios.nodes import Draw, Source, Spread
 from scenarios.resolve import resolve
@@ -127,6 +128,35 @@ def test_break_even_beyond_the_range_is_found_and_told(tmp_path: Path) -> None:
     assert (cowos["searched_from"], cowos["searched_to"]) == pytest.approx((10_000 / 3, 30_000))
     text = overturning(Context(stored))[0]
     assert "above 15,0" in text and "becomes wafers; below 9,0" in text and "range 9,000 to 11,000" in text
+
+
+TWO_LINES = CHAIN.replace(
+    "processes:\n",
+    """  osat:
+    stage: packaging
+    title: Second line
+    capacity:
+      {value: 2000 accelerator/quarter, range: [1000 accelerator/quarter, 6000 accelerator/quarter],
+       kind: illustrative, note: third guess}
+processes:
+  package_osat: {stage: packaging, input: {die: 1}, output: {accelerator: 1}, uses: {osat: 1 accelerator}}
+""",
+)
+
+
+def test_all_limits_of_the_scarcest_stage_together(tmp_path: Path, chain: Path) -> None:
+    """Two packaging lines of 12,000 a quarter, at their ends 10,000 and 17,000; the wafer line holds 15,000."""
+    path = tmp_path / "two.yaml"
+    path.write_text(TWO_LINES, encoding="utf-8")
+    table = joint_ends(resolve(load_scenario(path)), "2026").set_index("end")
+    assert list(table["stage_base"].unique()) == ["packaging"] and list(table["limits"].unique()) == [2]
+    assert table["input_base"].tolist() == pytest.approx([12_000, 12_000])
+    assert table["input"].tolist() == pytest.approx([10_000, 17_000])
+    assert table["stage"].to_dict() == {"low": "packaging", "high": "fab"}
+    assert table["energised"].tolist() == pytest.approx([40_000, 60_000])
+    assert table["energised_base"].tolist() == pytest.approx([48_000, 48_000])
+    assert table["share"].tolist() == pytest.approx([1.0, 0.0])
+    assert joint_ends(resolve(load_scenario(chain)), "2026").empty
 
 
 @pytest.mark.parametrize(
