@@ -217,7 +217,7 @@ def _stack(panel: Any, data: pd.DataFrame, periods: list[str], order: list[str],
 def bottleneck_prices(table: pd.DataFrame, periods: list[str], subtitle: str, top: int = 6) -> FigureCard:
     """Price of each limit in USD per GPU-hour of its reference product, small multiples on one scale.
 
-    `table`: columns period, resource, title, stage, usd_per_gpu_hour.
+    `table`: columns period, resource, title, stage, usd_per_gpu_hour, reference (the product of the hour).
     """
     rank = table.groupby("resource")["usd_per_gpu_hour"].sum().sort_values(ascending=False)
     kept = list(rank.index[:top])
@@ -230,9 +230,14 @@ def bottleneck_prices(table: pd.DataFrame, periods: list[str], subtitle: str, to
             if index >= len(kept):
                 panel.set_visible(False)
                 continue
-            mine = table[table["resource"] == kept[index]].set_index("period")["usd_per_gpu_hour"].reindex(periods)
+            of_it = table[table["resource"] == kept[index]].set_index("period")
+            mine = of_it["usd_per_gpu_hour"].reindex(periods)
             panel.bar(range(len(periods)), mine.fillna(0.0), width=0.86, **filled((colour_of(stage[kept[index]]), "")))
+            products = ", ".join(name for name in dict.fromkeys(of_it["reference"]) if name)
             panel.set_title(wrapped(titles[kept[index]], 126 // columns), fontsize=8.5)
+            panel.set_xlabel(
+                wrapped(say("figures.bottleneck_prices.hour", products=products), 150 // columns), fontsize=7
+            )
             panel.grid(axis="y", color="#e6e6e6", linewidth=0.6)
             panel.set_xlim(-0.7, len(periods) - 0.3)
             period_ticks(panel, periods, every=4 if len(periods) > 8 else 1)
@@ -241,7 +246,7 @@ def bottleneck_prices(table: pd.DataFrame, periods: list[str], subtitle: str, to
         svg = svg_text(figure)
     headline = say("figures.bottleneck_prices.nothing")
     if kept:
-        headline = say("figures.bottleneck_prices.headline", limit=few_words(titles[kept[0]], 6))
+        headline = say("figures.bottleneck_prices.headline", limit=few_words(titles[kept[0]], 5))
     return FigureCard(
         "bottleneck_prices",
         headline,

@@ -121,7 +121,7 @@ def prices_section(c: Context) -> Section:
         return s
     s.paragraphs.append(say("limits.prices_meaning"))
     if c.has_money:
-        table = _money_table(rows)
+        table = _money_table(c, rows)
         if len(table):
             s.figures.append(supply.bottleneck_prices(table, c.periods, scope(c)))
     now = c.main_limit["period"] if c.main_limit else c.now
@@ -149,13 +149,14 @@ def _contract_table(c: Context) -> Table | None:
     return Table.named("contract_prices", rows, unit=money_name)
 
 
-def _money_table(rows: list[tuple[str, dict[str, Any]]]) -> pd.DataFrame:
+def _money_table(c: Context, rows: list[tuple[str, dict[str, Any]]]) -> pd.DataFrame:
     found = []
     for period, b in rows:
         usd = money_price(b["price"], "usd_per_gpu_hour")
         if usd is not None:
-            found.append((period, b["resource"], b["title"], b["stage"], usd))
-    return pd.DataFrame(found, columns=["period", "resource", "title", "stage", "usd_per_gpu_hour"])
+            sku = b["price"]["reference"]["sku"]
+            found.append((period, b["resource"], b["title"], b["stage"], usd, c.short(sku) if sku else ""))
+    return pd.DataFrame(found, columns=["period", "resource", "title", "stage", "usd_per_gpu_hour", "reference"])
 
 
 def _price_table(

@@ -92,6 +92,7 @@ def prices(n: int, many: int, long: bool) -> FigureCard:
         for p, v in zip(PERIODS[n], rising(n, 2.0), strict=True)
     ]
     table = pd.DataFrame(rows, columns=["period", "resource", "title", "stage", "usd_per_gpu_hour"])
+    table["reference"] = [name(k % 3, long) for k in range(len(table))]
     return bottleneck_prices(table, PERIODS[n], "test")
 
 
