@@ -139,7 +139,8 @@ def headline_tornado(table: pd.DataFrame, base: float, unit: str, subtitle: str,
 
     `table`: columns title, at_low, at_high (headline), low_input, high_input, and where known their input_unit.
     """
-    t = table.assign(swing=(table["at_high"] - table["at_low"]).abs()).sort_values("swing", ascending=False).head(top)
+    ends = table[["at_low", "at_high"]].assign(base=base)  # both ends may lie on one side of the base
+    t = table.assign(swing=ends.max(axis=1) - ends.min(axis=1)).sort_values("swing", ascending=False).head(top)
     with drawing(WIDTH, 0.8 + 0.36 * max(1, len(t))) as (figure, axes):
         labels = [x for row, r in enumerate(records(t)) for x in _tornado_row(axes, row, r, base)]
         axes.set_xlim(_room(labels, base))

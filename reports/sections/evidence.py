@@ -50,6 +50,8 @@ def overturn_section(c: Context) -> Section | None:
             "input_unit": drawn["input_unit"],
         }
     )
+    if int(((shown["at_low"] - base / 1e6) * (shown["at_high"] - base / 1e6) > 0).sum()):
+        s.paragraphs.append(say("overturn.one_side"))
     s.figures.append(econ.headline_tornado(shown, base / 1e6, say("overturn.axis", year=year), scope(c)))
     s.tables.append(_overturn_table(table, year))
     return s
