@@ -27,6 +27,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("supply", "econ", "scenarios", "reports", "data", "tests", "docs", "pyproject.toml", "wafer2token.py")
+KNOWN = "tests/econ/test_formula_answers.py"
 MAKING, ENGINE = "tests/supply/manufacturing/test_", "tests/econ/performance/test_"
 
 
@@ -41,7 +42,7 @@ class Group:
 
 
 GROUPS = (
-    Group("die yield", "supply/manufacturing/yield_models.py", (), (f"{MAKING}yield_models.py",)),
+    Group("die yield", "supply/manufacturing/yield_models.py", (), (f"{MAKING}yield_models.py", KNOWN)),
     Group("gross dies", "supply/manufacturing/wafer.py", (), (f"{MAKING}wafer_placement.py",)),
     Group("harvest", "supply/manufacturing/redundancy.py", (), (f"{MAKING}redundancy.py",)),
     Group(
@@ -57,7 +58,7 @@ GROUPS = (
         ("good_unit_cost", "_silicon", "_memory", "wafer_cost_usd"),
         (f"{MAKING}packages_and_cost.py",),
     ),
-    Group("fleet survival", "supply/fleet.py", (), ("tests/supply/test_optimizer_second.py",)),
+    Group("fleet survival", "supply/fleet.py", (), ("tests/supply/test_optimizer_second.py", KNOWN)),
     Group(
         "lags and annuity",
         "supply/optimizer/parameters.py",
@@ -77,7 +78,7 @@ GROUPS = (
             "capitalised_interest",
             "tax_gross_up",
         ),
-        ("tests/econ/test_finance.py", "tests/econ/test_gpu_hour.py"),
+        ("tests/econ/test_finance.py", "tests/econ/test_gpu_hour.py", KNOWN),
     ),
     Group(
         "accelerator-hour",
@@ -85,12 +86,12 @@ GROUPS = (
         ("_yearly_capital", "_yearly_running", "_electricity_per_sold_hour", "_bars", "_band"),
         ("tests/econ/test_gpu_hour.py", "tests/econ/test_finance_power_chain.py"),
     ),
-    Group("token cost", "econ/tokens.py", (), ("tests/econ/test_tokens.py",)),
+    Group("token cost", "econ/tokens.py", (), ("tests/econ/test_tokens.py", KNOWN)),
     Group(
         "agent task",
         "econ/agent_task.py",
         ("_tries", "task_cost", "_hours", "_task_parts", "_interval", "total_spend", "break_even_price_ratio"),
-        ("tests/econ/test_agent_task.py",),
+        ("tests/econ/test_agent_task.py", KNOWN),
     ),
     Group(
         "goodput",
@@ -102,7 +103,6 @@ GROUPS = (
             "first_order_loss",
             "exact_goodput",
             "best_interval",
-            "_useful",
             "goodput",
         ),
         ("tests/econ/test_failures_and_goodput.py",),
