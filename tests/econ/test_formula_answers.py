@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -11,10 +12,13 @@ import pytest
 from econ.agent_calls import Context
 from econ.agent_price import FlatPrice
 from econ.agent_task import AgentTask, break_even_price_ratio, task_cost
-from econ.finance import capitalised_interest
+from econ.finance import capital_recovery_factor, capitalised_interest
 from econ.price_book import TokenPrices
-from econ.tokens import StepTimes, TokenUsage, class_costs, usd_per_gpu_hour_for
+from econ.tokens import StepTimes, class_costs, tokens_per_usd_of_revenue, usd_per_gpu_hour_for
+from econ.usage import TokenUsage
 from supply.fleet import weibull_survival
+from supply.manufacturing import gross_dies, packages_per_wafer
+from supply.manufacturing.wafer import Panel, place
 from supply.manufacturing.yield_models import defect_density, die_yield
 from supply.network import NetworkError
 
@@ -42,8 +46,11 @@ def test_success_enters_the_break_even_of_two_models_on_both_sides() -> None:
 def test_seconds_per_dollar_and_shares_are_shares() -> None:
     usage, times = TokenUsage(uncached_input=1e6, output=1e6), StepTimes(1e-5, 1e-5, 1e-6, 3e-5)
     assert class_costs(usage, times, 4.0).overlap == pytest.approx((10 + 30) / 4.0)
-    with pytest.raises(ValueError, match="busy_share"):
-        usd_per_gpu_hour_for(0.5, 700, 1.5)
+    for share in (1.5, -0.5):
+        with pytest.raises(ValueError, match="busy_share"):
+            usd_per_gpu_hour_for(0.5, 700, share)
+    assert usd_per_gpu_hour_for(0.5, 700, 0.5) == pytest.approx(0.5 * 700 * 3600 / 1e6 * 0.5)
+    assert tokens_per_usd_of_revenue(0.5) == 2e6
 
 
 def test_a_very_short_build_costs_half_its_interest() -> None:
@@ -62,3 +69,25 @@ def test_density_of_a_quoted_yield_of_several_layers() -> None:
 def test_a_shape_of_zero_is_no_wear() -> None:
     with pytest.raises(NetworkError, match="shape 0 must be positive"):
         weibull_survival(3, 2.0, 0.0)
+
+
+@pytest.mark.parametrize("life", [1, 5, 30])
+def test_capital_recovery_at_a_vanishing_rate_against_exact_arithmetic(life: int) -> None:
+    rate = Fraction(1, 3_000_000)
+    exact = rate / (1 - 1 / (1 + rate) ** life)
+    assert capital_recovery_factor(float(rate), life) == pytest.approx(float(exact), rel=1e-11)
+
+
+def test_a_failed_attempt_costs_money_too() -> None:
+    """Solved attempts make two calls of 0.01 USD, failed ones four: half of the single attempts fail."""
+    task = replace(TASK, attempts=1, calls_failed=4)
+    assert task_cost(task, PRICE).usd_per_attempt == pytest.approx(0.5 * 0.02 + 0.5 * 0.04)
+
+
+def test_places_on_carriers_by_hand() -> None:
+    # five of 99.9 mm with gaps of 0.1 mm take 499.9 of 500 mm
+    assert len(place(99.9, 99.9, Panel(506, 506, 3.0), 0.1).x_mm) == 25
+    assert len(place(100.1, 99.9, Panel(506, 506, 3.0), 0.1).x_mm) == 20
+    long = packages_per_wafer(2000.0, aspect=4.0)
+    assert long == gross_dies(math.sqrt(8000.0), 2000.0 / math.sqrt(8000.0), 300.0, 3.0, 0.1)
+    assert long != packages_per_wafer(2000.0)

@@ -169,6 +169,10 @@ def test_stranded_counts_finished_accelerators_that_power_keeps_waiting() -> Non
     # 20 in stock, 4 switched on at once, none in the second period, 4 in the third
     assert table.accelerators.tolist() == pytest.approx([16, 12, 8])
     assert table.mw.tolist() == pytest.approx([0.016, 0.012, 0.008])
+    # each takes two kilowatts: half as many are switched on, and those that wait count twice
+    double = stranded(optimize(network.with_values({"fleet.x.kw_planning": 2})))
+    assert double.accelerators.tolist() == pytest.approx([18, 16, 14])
+    assert double.mw.tolist() == pytest.approx([0.036, 0.032, 0.028])
     # nothing is stranded where less than the next period takes waits
     none = stranded(optimize(network.with_values({"opening.stock.x": 4, "resources.fab.capacity": 4})))
     assert (none.accelerators == 0).all() and (none.mw == 0).all()
