@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,7 @@ from reports.blocks import Section
 from reports.catalogue import english, say, spoken, using
 from reports.context import Context
 from reports.draws import add_draws, open_draws
+from reports.figures.style import dark_colour
 from reports.first_page import first_page, flip_warning
 from reports.sections.changes import causes_of, changes_section
 from reports.sections.compare import compare_section
@@ -144,7 +146,7 @@ def render_html(report: Report) -> str:
     environment = Environment(
         loader=PackageLoader("reports", "templates"), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters["tagged"] = _tagged
+    environment.filters |= {"tagged": _tagged, "breakable": _breakable}
     lines = {words: key for key, words in spoken().group("first_page").items()}
     trace: dict[str, Callable[..., list[str]]] = {
         "line": lambda label: of_line(lines.get(label, "")),
@@ -152,7 +154,9 @@ def render_html(report: Report) -> str:
         "table": of_table,
     }
     names = {name: say(f"made.{name}.name") for name in FORMULAS}
-    return environment.get_template("report.html.j2").render(report=report, trace=trace, formulas=names)
+    colours = [(c, dark_colour(c)) for c in sorted(set().union(*(f.colours for f in report.figures)))]
+    template = environment.get_template("report.html.j2")
+    return template.render(report=report, trace=trace, formulas=names, colours=colours)
 
 
 def _tagged(text: str) -> str:
@@ -162,6 +166,13 @@ def _tagged(text: str) -> str:
     tag = Markup('<data value="{}">{}</data>')
     parts = [tag.format(f"{p.value:.12g}", p) if isinstance(p, Number) else escape(p) for p in pieces(text)]
     return Markup("").join(parts)
+
+
+def _breakable(name: str) -> str:
+    """An escaped name such as `power.united_states` that may go on in a new line after each of its parts."""
+    from markupsafe import Markup
+
+    return Markup("<wbr>").join(re.findall(r"[^._]*[._]*", name)[:-1])
 
 
 def write_report(

@@ -71,6 +71,8 @@ _SPARE = tuple(
     for hatch in ("++++", "oooo", "||||", "----", "++oo", "||oo", "--oo")
     for colour in ("#157376", "#ca842e", "#0a3986")
 )
+#: A colour in SVG text, not the name of a part that `href` or `url` leads to.
+_COLOUR = re.compile(r"""(?<!href=")(?<!\()#([0-9a-fA-F]{6})\b(?!-)""")
 
 
 class Drawn(str):
@@ -92,11 +94,20 @@ class FigureCard:
 
     @property
     def inline_svg(self) -> str:
-        """The drawing with ids of its own, so that several can stand in one page."""
+        """The drawing with ids of its own, so that several can stand in one page, and colours that the page may set.
+
+        Each colour is `var(--crrggbb,#rrggbb)`: itself, unless the style of the page gives another for it.
+        """
         mark = f"{self.id}-"
         text = re.sub(r'\bid="', f'id="{mark}', self.svg)
         text = re.sub(r'href="#', f'href="#{mark}', text)
-        return re.sub(r"url\(#", f"url(#{mark}", text)
+        text = re.sub(r"url\(#", f"url(#{mark}", text)
+        return _COLOUR.sub(r"var(--c\1,#\1)", text)
+
+    @property
+    def colours(self) -> set[str]:
+        """Colours of the drawing, as #rrggbb."""
+        return {f"#{c}" for c in _COLOUR.findall(self.svg)}
 
     @property
     def dark_svg(self) -> str:
@@ -132,7 +143,7 @@ class FigureCard:
 
 def darkened(svg: str) -> str:
     """SVG text with every colour as `dark_colour` gives it."""
-    turned = re.sub(r"#[0-9a-fA-F]{6}\b", lambda m: dark_colour(m[0]), svg)
+    turned = _COLOUR.sub(lambda m: dark_colour(m[0]), svg)
     return turned.replace("<svg ", f'<svg fill="{dark_colour("#000000")}" ', 1)
 
 

@@ -14,6 +14,7 @@ import shutil
 import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -116,16 +117,39 @@ def test_contrast_by_a_known_value() -> None:
     assert contrast("#777", "#fff") == pytest.approx(4.48, abs=0.01)
 
 
-def test_every_text_colour_stands_out_on_every_ground(page: str) -> None:
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_text_colour_stands_out_on_every_ground(page: str, scheme: str) -> None:
     style = re.search(r"<style>(.*?)</style>", page, re.S)[1]  # type: ignore[index]
-    names = dict(re.findall(r"--(\w+): (#[0-9a-f]{3,6})", style))
-    inks = {names.get(v, v) for v in re.findall(r"(?<!-)\bcolor: (?:var\(--(\w+)\)|(?:#[0-9a-f]{3,6}))", style) if v}
-    inks |= set(re.findall(r"(?<!-)\bcolor: (#[0-9a-f]{3,6})", style))
-    grounds = set(re.findall(r"background: (#[0-9a-f]{3,6})", style))
-    grounds |= {names[v] for v in re.findall(r"background: var\(--(\w+)\)", style)}
+    light, dark = style.split("@media screen and (prefers-color-scheme: dark)")
+    names = dict(re.findall(r"--(\w+): (#[0-9a-f]{3,6})", light))
+    if scheme == "dark":
+        changed = dict(re.findall(r"--(\w+): (#[0-9a-f]{3,6})", dark))
+        assert set(changed) == set(names)
+        names = changed
+    inks = {names[v] for v in re.findall(r"(?<!-)\bcolor: var\(--(\w+)\)", light)}
+    grounds = {names[v] for v in re.findall(r"background: var\(--(\w+)\)", light)}
+    assert not re.findall(r"(?<!-)\b(?:color|background): #", light), "a colour that the dark page cannot turn"
     assert len(inks) >= 4 and len(grounds) >= 3
     low = [(i, g) for i in inks for g in grounds if contrast(i, g) < LEAST_CONTRAST]
     assert not low
+
+
+def test_the_dark_page_turns_every_colour_of_the_figures(page: str) -> None:
+    drawings = "".join(re.findall(r"<svg.*?</svg>", page, re.S))
+    named = set(re.findall(r"var\(--c([0-9a-f]{6}),#\1\)", drawings))
+    turned = dict(re.findall(r"--c([0-9a-f]{6}):(#[0-9a-f]{6});", page))
+    assert len(named) > 20 and set(turned) == named
+    assert not re.findall(r"(?<!,)#[0-9a-f]{6}\b", drawings), "a colour that is the same on both pages"
+    texts = {c for c in re.findall(r"<text[^>]*fill: var\(--c([0-9a-f]{6})", drawings)}
+    assert texts and all(contrast(turned[c], "#121212") >= LEAST_CONTRAST for c in texts if contrast(c, "#fff") >= 4.5)
+
+
+def test_links_lead_to_every_section_before_the_answer_and_back(page: str, elements: Elements) -> None:
+    sections = [str(a["id"]) for t, a, _ in elements.found if t == "section" and a["id"] != "answer"]
+    links = [str(a["href"]) for t, a, _ in elements.found if t == "a"]
+    assert links[1 : 1 + len(sections)] == [f"#{s}" for s in sections]
+    assert page.index("<nav") < page.index('id="answer"') and links.count("#top") == len(sections)
+    assert elements.found[[t for t, _, _ in elements.found].index("body")][1]["id"] == "top"
 
 
 @pytest.mark.checkers
@@ -140,13 +164,13 @@ def test_the_nu_html_checker_finds_nothing(page: str, tmp_path: Path) -> None:
 
 @pytest.mark.checkers
 @pytest.mark.skipif(not AXE.is_file() or CHROMIUM is None, reason=f"no axe or no chromium: {HELP}")
-@pytest.mark.parametrize("width", [1280, 800])
-def test_axe_finds_no_violation(page: str, tmp_path: Path, width: int) -> None:
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (800, "dark")])
+def test_axe_finds_no_violation(page: str, tmp_path: Path, width: int, scheme: Literal["light", "dark"]) -> None:
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     (tmp_path / "page.html").write_text(page, encoding="utf-8")
     with api.sync_playwright() as play:
         browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        view = browser.new_page(viewport={"width": width, "height": 900})
+        view = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
         view.goto((tmp_path / "page.html").as_uri())
         view.add_script_tag(content=AXE.read_text(encoding="utf-8"))
         found = view.evaluate("axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'best-practice']})")

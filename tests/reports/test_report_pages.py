@@ -20,7 +20,7 @@ from scenarios.report_tables import track_record
 from scenarios.runner import run
 from scenarios.runs import Run
 
-VOID = {"meta", "br", "hr", "img", "link", "input", "path", "use", "rect", "stop", "line", "circle"}
+VOID = {"meta", "br", "wbr", "hr", "img", "link", "input", "path", "use", "rect", "stop", "line", "circle"}
 
 
 @pytest.fixture(scope="module")
