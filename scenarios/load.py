@@ -378,7 +378,7 @@ def _message(error: Any, loc: Loc, schema_loc: Loc) -> str:
         return f"{str(loc[-1])!r} is required"
     if kind == "value_error":
         shown = error.get("input")
-        if isinstance(shown, dict) and any(k in shown for k in EDIT_KEYS):
+        if schema_loc[:1] != ("set",) and isinstance(shown, dict) and any(k in shown for k in EDIT_KEYS):
             return f"an edit ({', '.join(k for k in EDIT_KEYS if k in shown)}) stands only under `set`"
         return text
     got = error.get("input")

@@ -80,6 +80,13 @@ def _fleet(scenario: Scenario) -> Iterator[Problem]:
             yield from _missing(scenario, ("resources", name, "region"), resource.region, "region", file.regions)
     designers = {sku.designer for sku in file.fleet.values() if sku.designer}
     for name, demand in file.demand.items():
+        if name in designers - {*file.materials} and demand.unmet != "lost":
+            loc = ("demand", name, "unmet")
+            yield Problem(
+                scenario.position(loc), dotted(loc), "has no effect on a designer: drop it, or name a material"
+            )
+        if name in file.materials:  # keys of a designer are refused with the numbers
+            continue
         if demand.steps or demand.reference is not None:
             yield from _missing(scenario, ("demand", name), name, "designer", designers)
         else:

@@ -53,6 +53,7 @@ def check(network: Network) -> list[Problem]:
         _sizes,
         _scaling,
         _ranges,
+        _one_for_all,
         _windows,
         _demand,
         _fleet,
@@ -166,6 +167,10 @@ SHARES = (
 FREE = (".value", ".price", "discount_rate", ".cost", ".energising_cost")
 SPANS = {"costs.life": (0.1, 100.0, "years"), "discount_rate": (-0.5, 10.0, "a year, as a fraction")}
 """Numbers that must lie within a sensible span."""
+ONE_FOR_ALL = re.compile(
+    r"discount_rate|costs\.life|expansions\.[^.]+\.life|fleet\.[^.]+\.(?:life|wear_out|opening_age)"
+)
+"""Numbers of the whole horizon: the optimum reads them once."""
 
 
 def _span(path: str) -> tuple[float, float, str] | None:
@@ -243,6 +248,15 @@ def _ranges(n: Network) -> Iterator[Problem]:
             yield Problem(path, "grows from nothing", f"give processes.{p}.floor", "warning")
 
 
+def _one_for_all(n: Network) -> Iterator[Problem]:
+    """Numbers that hold for the whole horizon but are given by period: all but the first would change nothing."""
+    for path, array in n.values.items():
+        if ONE_FOR_ALL.fullmatch(path) and np.ptp(array) > 1e-12 * np.abs(array).max():
+            first = array[np.flatnonzero(array != array[0])[0]]
+            message = f"changes from {array[0]:g} to {first:g}, but one number holds for the whole horizon"
+            yield Problem(path, message, "give one value, without `from` and `to`")
+
+
 def _windows(n: Network) -> Iterator[Problem]:
     labels = n.horizon.label
     for kind in ("processes", "fleet", "contracts", "expansions", "disruptions"):
@@ -264,6 +278,15 @@ def _demand(n: Network) -> Iterator[Problem]:
             yield Problem(f"demand.{m}.quantity", f"{sale.unmet} needs a quantity", "give the demand of each period")
         if n.objective.kind == "value" and f"demand.{m}.price" not in n.values:
             yield Problem(f"demand.{m}.price", "has no number", "give a price, or choose another objective")
+    for path in n.values:
+        head, _, rest = path.partition(".")
+        name, _, key = rest.partition(".")
+        if head == "demand" and name in n.segments and key in ("price", "quantity", "cancel"):
+            message = f"has no effect: {name} is a designer, whose demand is `reference` and `steps`"
+            yield Problem(path, message, "drop it, or name a material")
+        elif head == "demand" and name in n.demand and key.startswith(("reference", "steps.")):
+            message = f"has no effect: {name} is a material, whose demand is `price` and `quantity`"
+            yield Problem(path, message, "drop it, or name a designer")
     if n.objective.kind not in ("value", "compute", "units"):
         yield Problem("objective", f"{n.objective.kind!r} is not value, compute or units", "choose one of them")
     if n.objective.costs not in ("manufacturing", "purchase"):

@@ -79,8 +79,9 @@ def stranded(solution: Solution, normal_periods: float = 1.0) -> pd.DataFrame:
             takes = _takes(solution, material)
             spare = max(0.0, stock[t] - normal_periods * takes[min(t + 1, horizon.length - 1)]) if t in binds else 0.0
             users = [s for s, chain in chains.items() if material in chain]
-            kw = np.mean([solution.values[f"fleet.{s}.kw_planning"][t] for s in users]) if users else 0.0
-            count, mw = count + spare, mw + spare * kw / 1000.0
+            if spare and users:  # a power row binds, so every accelerator has its watts
+                mw += spare * float(np.mean([solution.values[f"fleet.{s}.kw_planning"][t] for s in users])) / 1000.0
+            count += spare
         rows.append((horizon.labels()[t], t, count, mw))
     return pd.DataFrame(rows, columns=["period", "t", "accelerators", "mw"])
 

@@ -12,6 +12,7 @@ from scenarios.load import load_scenario
 from scenarios.resolve import resolve
 from supply.optimizer.compiled import optimize
 from supply.optimizer.errors import InfeasibleError
+from supply.potentials import stranded
 
 FLEET = """
 title: One accelerator, one region
@@ -87,3 +88,40 @@ def test_demand_that_must_be_met_is_met_at_a_loss_or_refused(tmp_path: Path) -> 
         solved(tmp_path, SALE.replace("QUANTITY", "quantity: 11"))
     with pytest.raises(ScenarioError, match=r"case.yaml:8:.*never needs a quantity"):
         solved(tmp_path, SALE.replace("QUANTITY, ", ""))
+
+
+@pytest.mark.parametrize(
+    ("demand", "place", "message"),
+    [
+        (
+            "d: {reference: 5, unmet: never}",
+            "demand.d.unmet",
+            "has no effect on a designer: drop it, or name a material",
+        ),
+        ("d: {reference: 5, quantity: 3}", "demand.d.quantity", "has no effect: d is a designer"),
+        ("x: {price: 1, steps: [{share: 1, discount: 0}]}", "demand.x.steps.0", "has no effect: x is a material"),
+    ],
+)
+def test_keys_of_the_other_kind_of_demand_are_refused(tmp_path: Path, demand: str, place: str, message: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        solved(tmp_path, FLEET.replace(", AGEING", "") + f"demand: {{{demand}}}\n")
+    assert f"{place}" in str(caught.value)
+    assert message in str(caught.value)
+
+
+def test_losses_by_age_are_no_values_by_period(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match=r"fleet.x.life: changes from 4 to 2, but one number holds"):
+        solved(tmp_path, FLEET.replace("AGEING", "life: {2026-Q1: 1 year, 2026-Q3: 0.5 year}"))
+
+
+def test_an_installed_fleet_needs_no_watts_where_no_power_row_asks_for_them(tmp_path: Path) -> None:
+    text = FLEET.replace("  power: {stage: power, region: us, capacity: 1 MW}\n", "").replace("kw_planning: 1 kW, ", "")
+    assert solved(tmp_path, text.replace("AGEING", "survival: 0.5, opening: {us: 8}")) == [14.0, 17.0, 18.5, 19.25]
+    solution = optimize(resolve(load_scenario(tmp_path / "case.yaml")).network)
+    assert list(stranded(solution).mw) == [0.0] * 4
+
+
+def test_two_edits_of_one_path_are_told_as_two_edits(tmp_path: Path) -> None:
+    text = FLEET.replace("AGEING", "survival: 0.9") + "set: {resources.fab.capacity: {scale: 2, add: 3}}\n"
+    with pytest.raises(ScenarioError, match=r"an edit has exactly one of .*; got scale, add"):
+        solved(tmp_path, text)

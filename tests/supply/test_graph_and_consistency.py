@@ -193,3 +193,16 @@ def test_bad_networks_end_in_an_explanation_or_a_proof_never_a_stack_trace(seed:
     else:
         assert solution.evidence.gap < 1e-6
         assert solution.evidence.primal_residual < 1e-5
+
+
+@pytest.mark.parametrize("path", ["discount_rate", "costs.life"])
+def test_a_number_of_the_whole_horizon_is_not_given_by_period(path: str) -> None:
+    network = random_industry(skus=2, periods=3, tail=1, seed=1)
+    given = network.values[path]
+    assert not check(network.with_values({path: given * 0.5}))
+    later = np.where(np.arange(len(given)) < 2, given, given * 0.5)
+    (problem,) = [p for p in check(replace(network, values={**network.values, path: later})) if p.path == path]
+    assert str(problem) == (
+        f"{path}: changes from {given[0]:g} to {given[0] / 2:g}, but one number holds for the whole horizon; "
+        "give one value, without `from` and `to`"
+    )

@@ -25,6 +25,9 @@ from supply.optimizer.parameters import Values
 
 def opening_share(network: Network, region: str, values: Values) -> float:
     """Share of the opening fleet of a region that fits under its power rows in the first period (1 if all does)."""
+    rows = [r for r, row in network.resources.items() if row.is_power and row.region == region]
+    if not rows:  # no power row asks for watts, so none need be stated
+        return 1.0
     need = sum(
         values(f"fleet.{s}.kw_planning")[0]
         * _opening_left(network, s, values)[0]
@@ -32,8 +35,7 @@ def opening_share(network: Network, region: str, values: Values) -> float:
         for s, sku in network.fleet.items()
         if region in sku.regions and f"fleet.{s}.opening.{region}" in network.values
     )
-    rows = [r for r, row in network.resources.items() if row.is_power and row.region == region]
-    if not rows or need <= 0:
+    if need <= 0:
         return 1.0
     return float(min(1.0, *(1000.0 * values(f"resources.{r}.capacity")[0] / need for r in rows)))
 
