@@ -13,7 +13,15 @@ from reports.wording import brief, in_sentence, listing, money, plain, stage_tit
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["SEEN", "build_words", "cost_words", "later_words", "money_price", "price_words"]
+__all__ = [
+    "SEEN",
+    "cost_words",
+    "later_words",
+    "market_words",
+    "money_price",
+    "price_words",
+    "value_words",
+]
 
 #: Least share that the figure of the first page prints.
 SEEN = 0.005
@@ -39,23 +47,49 @@ def price_words(c: Context) -> str:
     study = study_span(c, "price", native) if _watched(c, main) else None
     interval = None if power else _interval(main)
     worth = ranged(native, widest(study, interval), money, digits=2)
-    words = say("answer.worth_kept" if power else "answer.worth_period", **fields, worth=worth)
+    words = say("answer.worth_period", **fields, worth=worth)
+    if power:
+        words = say("answer.worth_kept", **fields, worth=worth, last=_plan_end(c)[:4])
     spread = _scarcity_parts(c) if _hour_follows(c, main) else _spread(c, main, study)
     return join(" ", [words, spread]) if spread else words
 
 
-def build_words(c: Context) -> str:
+def _plan_end(c: Context) -> str:
+    """Last period of the plan, its tail included: up to it a lasting price counts."""
+    return max([c.periods[-1], *(str(p) for p in c.run.inputs["to"].dropna())])
+
+
+def value_words(c: Context) -> str:
+    """What a marginal value says, the rents that it rests on, and what a unit of the limit costs to build."""
+    if not c.has_money or c.main_limit is None:
+        return ""
+    return join(" ", [t for t in (say("page.values", rents=_rents(c)), _build_words(c)) if t])
+
+
+def _rents(c: Context) -> str:
+    """The rental path now and in the last period, where the scenario has one."""
+    held = c.run.inputs
+    path = held[held["path"] == "costs.rental"]
+    ends = [path[(path["period"] <= p) & (path["to"] >= p)] for p in (c.now, c.periods[-1])]
+    if any(e.empty for e in ends) or c.now == c.periods[-1]:
+        return ""
+    now, last = (e.iloc[0] for e in ends)
+    span = (float(last["low"]), float(last["high"])) if last["low"] < last["high"] else None
+    fields = {"now": money(float(now["value"]), 2), "last": ranged(float(last["value"]), span, money, digits=2)}
+    return say("page.rents", **fields, end=c.periods[-1])
+
+
+def _build_words(c: Context) -> str:
     """What a unit of the main limit costs to build, where a fact of the run says so."""
     table, main = c.table("yardsticks"), c.main_limit
-    if table is None or main is None or main["stage"] != "power" or not c.has_money:
+    if table is None or main is None or main["stage"] != "power":
         return ""
     here = table[table["stage"] == main["stage"]]
     if here.empty:
         return ""
     r = here.iloc[0]
     cost = ranged(float(r["value"]), (float(r["low"]), float(r["high"])), money)
-    fields = {"unit": r["unit"], "cost": cost, "origin": str(r["origin"]), "year": str(r["year"])}
-    return say("page.build_power", **fields)
+    return say("page.build_power", unit=r["unit"], cost=cost, origin=str(r["origin"]), year=str(r["year"]))
 
 
 def _hour_follows(c: Context, main: dict[str, Any]) -> bool:
@@ -195,9 +229,27 @@ def cost_words(c: Context) -> str:
     if row is not None:
         rate = None if hour.moved is None else times(float(row["value"]) / hour.full, hour.moved)
         usd = ranged(float(row["value"]), widest((float(row["low"]), float(row["high"])), rate), money)
-        parts.append(say("answer.tokens", sku=c.short(sku), model=c.title(row["model"]), usd=usd))
+        parts.append(say("answer.tokens", model=c.title(row["model"]), usd=usd))
         parts += _task_words(c, str(row["model"]), sku)
     return join(" ", parts)
+
+
+def market_words(c: Context) -> str:
+    """The contract price of the reference product beside its owner cost: the form with most quotes."""
+    table, sku = c.table("market"), c.reference_sku
+    hour = None if sku is None else _hour(c, sku, c.now)
+    if table is None or hour is None:
+        return ""
+    held = table[(table["price_kind"] == "contract") & (table["quotes"] > 0)]
+    held = held[[c.short(hour.sku).endswith(f" {chip}") for chip in held["chip"]]]
+    if held.empty:
+        return ""
+    r = held.sort_values("quotes", ascending=False).iloc[0]
+    price, quotes = float(r["usd_per_gpu_hour"]), int(r["quotes"])
+    span = (float(r["low"]), float(r["high"])) if quotes > 1 else None
+    case = "below" if price < hour.owner else "between" if price < hour.full else "above"
+    words = say("page.quotes_one" if quotes == 1 else "page.quotes", quotes=quotes)
+    return say(f"page.market_{case}", price=ranged(price, span, money, digits=2), quotes=words)
 
 
 def _scarce_stages(c: Context) -> str:
@@ -214,8 +266,19 @@ def _later(c: Context, sku: str) -> list[str]:
         return []
     hour = _hour(c, sku, period)
     if hour is None:
-        return [say("answer.hour_gone", sku=c.short(sku), period=period)]
+        return [_gone(c, sku, period)]
     return [say("answer.hour_later", sku=c.short(sku), period=period, full=ranged(hour.full, hour.full_span, money))]
+
+
+def _gone(c: Context, sku: str, period: str) -> str:
+    """Why no hour of a product is run: retired early, for power where power is the scarcest by then."""
+    rows = c.quantity("fleet")
+    fleet = rows[(rows["subject"] == sku) & (rows["period"] == c.now)]["value"].sum()
+    if fleet <= 1:
+        return say("answer.hour_gone", sku=c.short(sku), period=period)
+    leaders = dict(zip(c.periods, c.leaders, strict=True))
+    key = "answer.retired_for_power" if leaders.get(period) == "power" else "answer.retired"
+    return say(key, sku=c.short(sku), period=period)
 
 
 def later_words(c: Context) -> list[str]:
@@ -227,11 +290,15 @@ def later_words(c: Context) -> list[str]:
     hour = _hour(c, sku, c.now) if sku is not None and sku != reference else None
     if sku is None or hour is None:
         return held
-    owner, full = ranged(hour.owner, hour.owner_span, money), ranged(hour.full, hour.full_span, money)
-    fields = {"sku": c.short(sku), "year": c.next_year, "owner": owner, "full": full, "period": c.now}
+    full = ranged(hour.full, hour.full_span, money)
+    fields = {"sku": c.short(sku), "year": c.next_year, "full": full, "period": c.now, "later": ""}
     rate = c.h100_equivalents(sku)
     counts = say("answer.counts_as", rate=plain(rate, 2)) if rate is not None else ""
-    return [*held, say("answer.newest", **fields, counts=counts), *_later(c, sku)]
+    later = _hour(c, sku, c.a_year_on) if c.a_year_on is not None else None
+    if later is not None:
+        full = ranged(later.full, later.full_span, money)
+        fields["later"] = say("answer.newest_later", full=full, period=c.a_year_on)
+    return [*held, say("answer.newest", **fields, counts=counts)]
 
 
 def _token_row(c: Context, sku: str) -> pd.Series[Any] | None:

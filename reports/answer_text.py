@@ -6,13 +6,13 @@ import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reports.answer_money import SEEN, cost_words, price_words
+from reports.answer_money import cost_words, price_words
 from reports.catalogue import say
 from reports.context import Context
 from reports.ranges import ranged, study_span
-from reports.spans import Number, join
+from reports.spans import join
 from reports.tables import records
-from reports.wording import count, in_sentence, leader_since, listing, percent, plain, span_words, stage_title
+from reports.wording import count, leader_since, listing, percent, plain, span_words, stage_title
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,6 +26,7 @@ __all__ = [
     "growth_words",
     "sure_words",
     "terminal_lines",
+    "unbuilt_words",
     "volume_words",
     "weak_words",
     "what_binds",
@@ -71,43 +72,34 @@ def terminal_lines(run: Run, width: int = WIDTH) -> list[str]:
     return out
 
 
-def what_binds(c: Context) -> str:
-    """The scarcest stage over time, and what carries the value of all limits this year."""
+def what_binds(c: Context, history: bool = True) -> str:
+    """The scarcest stage over time, and how the value of all limits lies in the stages this year.
+
+    `history` False leaves out the stages before the last one, which the first figure shows.
+    """
     if not any(s.stage for s in c.stage_spans):
         return say("answer.nothing_binds")
-    text = stages_in_words(c.leaders, c.periods)
+    text = stages_in_words(c.leaders, c.periods, history)
     shares = c.stage_shares(c.this_year)
     if len(c.periods) > 1 and len(shares):
         first, share = str(shares.index[0]), float(shares.iloc[0])
         carried = ranged(share, study_span(c, "share", share), percent, digits=2)
         words = {"year": c.this_year, "stage": stage_title(first), "share": carried}
-        text = join(" ", [text, say("answer.share", **words, quarters=_quarters(c, first), others=_others(c, shares))])
+        text = join(" ", [text, say("answer.share", **words, others=_others(shares))])
     return text
 
 
-def _quarters(c: Context, stage: str) -> str:
-    """The share of a stage in each period of this year, where they differ."""
-    shares = [float(c.stage_shares(p).get(stage, 0.0)) for p in c.periods if p.startswith(c.this_year)]
-    if len(shares) < 2 or max(shares) - min(shares) < SEEN:
-        return ""
-    held = [Number(f"{100 * s:.0f}", s) for s in shares[:-1]]
-    last = Number(f"{100 * shares[-1]:.0f}\N{NO-BREAK SPACE}%", shares[-1])
-    return say("answer.by_quarter", shares=listing([*held, last]))
-
-
-def _others(c: Context, shares: pd.Series[float]) -> str:
-    """The other stages of the year that carry more than a twentieth, each with its largest limit."""
-    limits = c.limits_of(c.this_year)
-    parts = []
-    for stage, share in shares.iloc[1:].items():
-        if share < NAMED:
-            break
-        title = in_sentence(str(limits[limits["stage"] == stage].iloc[0]["title"]))
-        parts.append(say("answer.next_share", stage=stage_title(str(stage)), share=percent(share), limit=title))
+def _others(shares: pd.Series[float]) -> str:
+    """The other stages of the year that carry more than a twentieth."""
+    parts = [
+        say("answer.next_share", stage=stage_title(str(stage)), share=percent(share))
+        for stage, share in shares.iloc[1:].items()
+        if share >= NAMED
+    ]
     return join("", [", ", listing(parts)]) if parts else ""
 
 
-def stages_in_words(leaders: list[str], periods: list[str]) -> str:
+def stages_in_words(leaders: list[str], periods: list[str], history: bool = True) -> str:
     """The stage that leads now and since when, its breaks, and the earlier ones with their times.
 
     >>> stages_in_words(["hbm", "power", "packaging", "power"], ["2024-Q1", "2024-Q2", "2024-Q3", "2024-Q4"])
@@ -123,6 +115,8 @@ memory (2024-Q1).'
     gaps = [say("answer.break", stage=stage, times=listing(at)) for stage, at in missed.items()]
     breaks_words = say("answer.except", breaks=listing(gaps)) if gaps else ""
     text = say("answer.leader", stage=stage_title(leaders[end]), when=when, breaks=breaks_words)
+    if not history:
+        return text
     before: dict[str, list[str]] = {}
     for stage, first, last in _runs(leaders[:start]):
         if stage:
@@ -181,7 +175,7 @@ def growth_words(c: Context) -> list[str]:
     out: list[str] = []
     years = [c.this_year, c.next_year]
     energised, finished, h100e = ([c.total(q, y) for y in years] for q in ("energised", "finished", "energised_h100e"))
-    more = [y for y, e, f in zip(years, energised, finished, strict=True) if e > f * (1 + SEEN)]
+    more = [y for y, e, f in zip(years, energised, finished, strict=True) if e > f * (1 + NAMED)]
     if more:
         out.append(say("answer.from_stock", years=listing(more)))
     if min(energised[0], h100e[0]) > 0:
@@ -189,6 +183,19 @@ def growth_words(c: Context) -> list[str]:
         if abs(counts) < STILL < rates:
             out.append(say("answer.newer", rise=percent(rates)))
     return out
+
+
+def unbuilt_words(c: Context) -> str:
+    """Designers of the scope of whom the plan finishes nothing this year or next."""
+    rows = c.quantity("finished").assign(designer=lambda t: t["subject"].map(c.designers))
+    made = rows[rows["designer"].fillna("") != ""].groupby(["designer", "year"])["value"].sum()
+    named = sorted({str(d) for d, _ in made[made > 1].index})
+    parts: list[str] = []
+    for year in (c.this_year, c.next_year):
+        gone = [d for d in named if made.get((d, year), 0.0) <= 1]
+        if year is not None and gone:
+            parts.append(say("answer.unbuilt_in", designers=listing(gone), year=year))
+    return say("answer.unbuilt", parts=listing(parts)) if parts else ""
 
 
 def _studied(c: Context, year: str, later: str) -> bool:
@@ -222,12 +229,15 @@ def comparison_words(c: Context) -> str:
     if table is None:
         return ""
     inside = int(((table["ours"] >= table["low"]) & (table["ours"] <= table["high"])).sum())
-    text = say("answer.inside", inside=inside, all=len(table))
-    lead = table[table["group"] == "nvidia"]
-    if not len(lead):
-        return text
     pairs = [
-        say("answer.pair", ours=plain(r.ours / 1e6, 2), theirs=plain(r.theirs / 1e6, 2), year=str(r.year))
-        for r in records(lead)
+        say(
+            "answer.pair",
+            ours=plain(r.ours / 1e6, 2),
+            theirs=plain(r.theirs / 1e6, 2),
+            year=str(r.year),
+            so=say("answer.less_than_half") if 2 * r.ours < r.theirs else "",
+        )
+        for r in records(table[table["group"] == "nvidia"])
     ]
-    return join(" ", [text, say("answer.pairs", pairs=listing(pairs))])
+    told = say("answer.pairs", pairs=join("; ", pairs)) if pairs else ""
+    return join(" ", [t for t in (told, say("answer.inside", inside=inside, all=len(table))) if t])

@@ -39,6 +39,7 @@ _COMMON = frozenset(
         "Holding",
         "Mean",
         "Opening",
+        "Power",
         "Rental",
         "Share",
         "Test",

@@ -23,10 +23,10 @@ __all__ = [
 NAME_COLUMNS = ("kind", "id", "title", "stage", "designer", "region")
 _DESIGNERS = {"nvidia": "NVIDIA", "amd": "AMD", "google": "Google", "aws": "AWS", "h20": "H20"}
 _COSTS = {
-    "power_used_of_peak": "Watts that a plan reserves per peak watt",
+    "power_used_of_peak": "Power reserved per accelerator, as a share of its peak rating",
     "cowos_use": "Share of CoWoS capacity in use",
     "hbm_use": "Share of HBM capacity that yields accelerator memory",
-    "custom_silicon_discount": "Value of computing on in-house chips (such as TPU), on an H100 = 1",
+    "custom_silicon_discount": "Value of computing on in-house chips (such as TPU; H100 = 1)",
     "cash_cost": "Cash operating cost of an H100-hour",
     "energy_load": "Mean draw of peak rating",
     "survival": "Share of the fleet kept a quarter",
@@ -34,8 +34,9 @@ _COSTS = {
 }
 _WORDS = {
     "capacity": "capacity", "value": "value of an hour", "kw_planning": "planning power", "cost": "cost",
-    "yield": "yield", "greatest_share": "greatest share", "least_share": "least share", "survival": "survival",
+    "yield": "yield", "greatest_share": "largest share", "least_share": "smallest share", "survival": "survival",
     "life": "mean life", "wear_out": "wear-out shape", "opening_age": "age of the opening fleet",
+    "greatest": "largest number", "least": "smallest number",
     "take_or_pay": "take-or-pay fee", "opening": "opening fleet", "reference": "reference demand",
     "holding_cost": "holding cost", "h100e": "H100-equivalents",
 }  # fmt: skip
@@ -122,6 +123,13 @@ def _tail_words(tail: str, network: Network) -> str:
     return word
 
 
+def _of_subject(subject: str, quantity: str, network: Network) -> str:
+    """Subject and quantity of a fact; a product has the name that the scenario gives it."""
+    names = {part.lower(): part for s in network.fleet.values() for part in (s.title or s.id).split(" / ")}
+    words = subject.replace("_", " ")
+    return f"{names.get(words.lower(), words)}: {quantity.replace('_', ' ')}"
+
+
 def driver_title(driver: str, network: Network) -> str:
     """What an uncertain driver is: the subject and quantity of a fact or series, or its path in words."""
     from supply.facts import catalog
@@ -129,11 +137,10 @@ def driver_title(driver: str, network: Network) -> str:
     kind, _, name = driver.partition(" ")
     cat = catalog()
     if kind == "fact" and name in cat:
-        fact = cat[name]
-        return f"{fact.subject}: {fact.quantity}".replace("_", " ")
+        return _of_subject(cat[name].subject, cat[name].quantity, network)
     if kind == "series" and name in cat.series_ids:
         point = cat.series(name).points[0]
-        return f"{point.subject}: {point.quantity}".replace("_", " ")
+        return _of_subject(point.subject, point.quantity, network)
     if kind == "derived":
         return f"{name} (derived)".replace("_", " ")
     return path_title(driver.partition("#")[0], network)

@@ -38,7 +38,7 @@ def overturn_section(c: Context) -> Section | None:
     fields = {"year": year, "stage": stage_title(str(table["stage_base"].iloc[0])), "base": count(base)}
     verdict = say("overturn.some_flip" if flips else "overturn.none_flip", flips=flips, all=len(table))
     s.paragraphs.append(join(" ", [say("overturn.how", **fields), verdict, say("overturn.pairs")]))
-    s.paragraphs.append(join(" ", [*overturning(c), say("page.searched", times=brief(FARTHEST))]))
+    s.paragraphs.append(join(" ", [*overturning(c), say("overturn.searched", times=brief(FARTHEST))]))
     drawn = table.dropna(subset=["energised_low", "energised_high"])
     shown = pd.DataFrame(
         {
@@ -107,11 +107,12 @@ def _side(value: float, r: Any) -> str:
 def _edge(value: float, r: Any) -> str:
     """A break-even with its unit, the words in brackets after the unit left out.
 
-    Two digits, as many as the search is worth; a third where two would not tell it from the base.
+    Two digits; a third, as many as the search is worth, where rounding would hide how far it lies from the base or
+    from an end of the range.
     """
     unit = str(r.input_unit).partition(" (")[0]
-    sides = [(v > r.base_input) - (v < r.base_input) for v in (value, float(f"{value:.1e}"))]
-    shown = _input(value, 2 if sides[0] == sides[1] else 3)
+    nearest = min(abs(value - end) for end in (r.low_input, r.base_input, r.high_input))
+    shown = _input(value, 2 if abs(float(f"{value:.1e}") - value) <= nearest / 4 else 3)
     return join("", [shown, f" {unit}" if unit and unit != "fraction" else ""])
 
 

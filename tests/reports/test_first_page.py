@@ -91,22 +91,26 @@ def test_the_sentence_about_the_scarcest_limit_gives_back_every_period(leaders: 
 
 
 def test_stages_and_periods_are_those_of_the_table_of_rents(studied: Run, page: dict[str, str]) -> None:
+    """All of them in the terminal; the page leaves those before the last one to its figure."""
     rent = studied.table("binding").groupby(["period", "stage"])["rent"].sum()
     periods = [p["period"] for p in studied.answer["periods"]]
     largest = {p: str(rent[p].idxmax()) if p in rent.index.get_level_values(0) else "" for p in periods}
-    read = told(page[STOPS], periods)
+    read = told(answer_lines(studied)[0].text, periods)
     assert {p: read.get(p, "") for p in periods} == largest
+    short = told(page[STOPS][page[STOPS].index("The scarcest stage is") :], periods)
+    assert short and all(largest[p] == stage for p, stage in short.items())
+    assert "Before it" not in page[STOPS]
 
 
 def test_shares_are_those_of_the_year(studied: Run, page: dict[str, str]) -> None:
     held = studied.table("binding")
     rent = held[held["period"].str.startswith("2026")].groupby("stage")["rent"].sum().sort_values(ascending=False)
     shares = rent / rent.sum()
-    found = re.search(
-        r"In 2026, (\d+)\N{NO-BREAK SPACE}%[^.]* of the value of all limits lies in ([\w ]+) \(", page[STOPS]
-    )
-    assert found and found[2] == stage_title(str(shares.index[0]))
-    assert int(found[1]) == round(100 * shares.iloc[0])
+    found = re.search(r"In 2026 ([\w ]+) has (\d+)\N{NO-BREAK SPACE}%[^.]* of that value", page[STOPS])
+    assert found and found[1] == stage_title(str(shares.index[0]))
+    assert int(found[2]) == round(100 * shares.iloc[0])
+    rest = page[STOPS][found.end() :].partition(". ")[0]
+    assert [s for s in shares.index[1:] if stage_title(s) in rest] == [s for s in shares.index[1:] if shares[s] >= 0.05]
 
 
 def test_volumes_and_their_ranges_are_those_of_the_tables(studied: Run, page: dict[str, str]) -> None:
@@ -149,7 +153,7 @@ def test_digits_follow_the_range(page: dict[str, str]) -> None:
 
 def test_no_sentence_is_longer_than_forty_words(studied: Run, page: dict[str, str]) -> None:
     for text in [*page.values(), *(line.text for line in answer_lines(studied))]:
-        for sentence in re.split(r"(?<=[a-z)0-9%])\. (?=[A-Z(])", text):
+        for sentence in re.split(r"(?<=[A-Za-z)0-9%])\. (?=[A-Z(])", text):
             assert len(sentence.split()) <= 42, sentence
 
 
@@ -159,7 +163,12 @@ def test_the_price_of_a_limit_is_called_marginal_value_with_its_range(studied: R
     power = main["stage"] == "power"
     native = main["price"]["lasting"] if power else main["price"]["native"]
     text = page["What one more is worth."]
-    assert "marginal value" in text and "at fixed product values" in text and ("and kept" in text) == power
+    assert (
+        "marginal value" in text
+        and "at fixed product values" in text
+        and bool(re.search(r"from 2026-Q4 to 20\d\d, has", text)) == power
+    )
+    assert "Nobody pays that today" in text
     match = RANGED.search(text)
     assert match is not None
     assert size(match[1], match[2]) == pytest.approx(native, rel=0.05)
@@ -187,9 +196,9 @@ def test_a_moved_input_lies_on_the_stated_side_of_its_break_even(studied: Run, p
         at, stage = break_even(row)
         if at is not None:
             side = "above" if at > row.base_input else "below"
-            assert re.search(rf"{side} [\d.,]+( \S+)? the scarcest stage becomes {stage_title(stage)}", text)
+            assert re.search(rf"{stage_title(stage)} scarcest {side} [\d.,]+", text)
         else:
-            assert "no value from" in text
+            assert "no change of stage from" in text
 
 
 @pytest.mark.parametrize("rolling", [True, False])
@@ -235,8 +244,8 @@ def test_two_years_tell_counts_computing_and_what_was_made_before(studied: Run) 
         numbers = [size(n, u) for n, u in re.findall(r"(\d[\d,.]*)( million)", part)][:3]
         wanted = [total(studied, q, year) for q in ("energised", "energised_h100e", "finished")]
         assert numbers == pytest.approx(wanted, rel=0.05)
-    more = [y for y in ("2025", "2026") if total(studied, "energised", y) > 1.005 * total(studied, "finished", y)]
-    assert ("the difference was made earlier" in text) == bool(more)
+    more = [y for y in ("2025", "2026") if total(studied, "energised", y) > 1.05 * total(studied, "finished", y)]
+    assert ("the rest was made earlier" in text) == bool(more)
 
 
 def test_more_energised_than_finished_is_explained(studied: Run) -> None:
@@ -244,7 +253,7 @@ def test_more_energised_than_finished_is_explained(studied: Run) -> None:
     late = (results["quantity"] == "finished") & results["period"].str.startswith("2026")
     results.loc[late, "value"] *= 0.5
     text = lines(seen_on(studied, "2025-11-15", results=results))["The answer."]
-    assert "More are energised than finished in 2026; the difference was made earlier." in text
+    assert "In 2026 more are energised than finished; the rest was made earlier." in text
 
 
 def test_computing_that_grows_while_the_count_stands_still_is_explained(studied: Run) -> None:
@@ -253,22 +262,14 @@ def test_computing_that_grows_while_the_count_stands_still_is_explained(studied:
     results.loc[late, "value"] *= total(studied, "energised", "2025") / total(studied, "energised", "2026")
     text = lines(seen_on(studied, "2025-11-15", results=results))["The answer."]
     rise = total(studied, "energised_h100e", "2026") / total(studied, "energised_h100e", "2025") - 1
-    found = re.search(r"Computing grows by ([\d.]+)\N{NO-BREAK SPACE}% while the count stands still", text)
+    found = re.search(r"Newer products lift computing by ([\d.]+)\N{NO-BREAK SPACE}%", text)
     assert rise > 0.1 and found and float(found[1]) == pytest.approx(100 * rise, rel=0.05)
 
 
-def test_quarters_and_named_stages_are_those_of_the_figure(studied: Run, page: dict[str, str]) -> None:
+def test_stages_in_an_hour_are_those_of_the_figure(studied: Run, page: dict[str, str]) -> None:
     held = studied.table("binding")
     rent = held.groupby(["period", "stage"])["rent"].sum().unstack(fill_value=0.0)
     share = rent.div(rent.sum(axis=1), axis=0)
-    year = rent[rent.index.str.startswith("2026")].sum().sort_values(ascending=False)
-    year = year / year.sum()
-    told_quarters = re.search(r"\(by quarter ([^)]+)\)", page[STOPS])
-    assert told_quarters
-    quarters = [int(n) for n in re.findall(r"\d+", told_quarters[1])]
-    assert quarters == [round(100 * v) for v in share.loc[share.index.str.startswith("2026"), year.index[0]]]
-    rest = page[STOPS][told_quarters.end() :].partition(". ")[0]
-    assert [s for s in year.index[1:] if stage_title(s) in rest] == [s for s in year.index[1:] if year[s] >= 0.05]
     scarce = re.search(r"scarcity of ([\w ]+) adds", page["What it costs."])
     assert scarce
     named = [s for s in share.columns if stage_title(s) in scarce[1]]
@@ -287,18 +288,18 @@ def test_a_limit_that_is_not_full_is_told_for_the_quarters_without_value(studied
     text = lines(seen_on(studied, "2026-11-30", binding=binding, results=results))[STOPS].replace("\xa0", " ")
     assert "In 2026-Q2 and 2026-Q3 energised AI power in the United States is only 97 % and 91 % used" in text
     results.loc[use, "value"] = [1.0, 0.91]
-    assert "% used" not in lines(seen_on(studied, "2026-11-30", binding=binding, results=results))[STOPS]
+    assert "is only" not in lines(seen_on(studied, "2026-11-30", binding=binding, results=results))[STOPS]
 
 
 def test_why_power_is_short_and_what_a_buyer_lacks(studied: Run) -> None:
     binding = studied.table("binding")
     only = lines(seen_on(studied, "2026-11-30", binding=binding[binding["stage"] == "power"]))[STOPS]
     free, built = (total(studied, q, "2026-Q4") / 1e3 for q in ("without_power_rows_mw", "built_mw"))
-    found = re.search(r"accelerators that draw ([\d.]+)\sGW could run .* and ([\d.]+)\sGW can", only)
+    found = re.search(r"chips could fill ([\d.]+)\sGW in 2026-Q4, not ([\d.]+)\sGW", only)
     assert found and [float(found[1]), float(found[2])] == pytest.approx([free, built], rel=0.05)
     assert "powered places are short; chips alone add little" in only
     chips = lines(seen_on(studied, "2026-11-30", binding=binding[binding["stage"] != "power"]))[STOPS]
-    assert "chips are short; powered places alone add little" in chips and "Power is short because" not in chips
+    assert "chips are short; powered places alone add little" in chips and "chips could fill" not in chips
 
 
 def test_scarcity_of_power_is_told_for_the_product_whose_cost_is_told(studied: Run) -> None:
@@ -306,8 +307,8 @@ def test_scarcity_of_power_is_told_for_the_product_whose_cost_is_told(studied: R
     assert resolved is not None
     page = lines(with_power_only(studied, **yardsticks(resolved, date(2026, 11, 30))))
     text = page["What one more is worth."]
-    assert "and kept" in text and "per GPU-hour of NVIDIA H100" in text
-    usd = [float(n) for n in re.findall(r"USD ([\d.]+)(?: \([^)]+\))? per", text)]
+    assert re.search(r"from 2026-Q4 to 20\d\d, has", text) and "per GPU-hour of NVIDIA H100" in text
+    usd = [float(n) for n in re.findall(r"USD ([\d.]+)(?: \([^)]+\))? per [Gmc]", text)]
     at = studied.results[(studied.results["period"] == "2026-Q4") & (studied.results["sku"] == "h100")]
     held = at.drop_duplicates("quantity").set_index("quantity")["value"]
     share = held["scarcity_usd_per_gpu_hour"] / held["usd_per_gpu_hour"]
@@ -320,7 +321,7 @@ def test_scarcity_of_power_is_told_for_the_product_whose_cost_is_told(studied: R
         share * (agent["usd_per_verified_task"] - agent["review_usd"]),
     ]
     assert usd == pytest.approx(wanted, rel=0.05)
-    assert "the facility of one MW of AI data centre costs USD 18 million (15 to 20 million) to build" in text
+    assert "The facility, not deducted, costs USD 18 million (15 to 20 million) per MW to build" in text
     assert "Goldman Sachs" in text
 
 
@@ -339,12 +340,13 @@ def test_the_newest_product_stands_beside_the_reference_in_both_years(studied: R
     text = lines(c)["What it costs."]
     sums = studied.results[studied.results["quantity"] == "energised"]
     newest = str(sums[sums["period"].str.startswith("2026")].groupby("subject")["value"].sum().idxmax())
-    assert f"{c.short(newest)}, the product most energised in 2026" in text
-    for sku in ("h100", newest):
+    assert f"{c.short(newest)}, most energised in 2026" in text
+    words = {"h100": r"In 2026-Q4 an hour of NVIDIA H100 costs USD ([\d.]+) \("}
+    words[newest] = r"with scarcity in 2025-Q4, USD ([\d.]+) \([^)]+\) in 2026-Q4"
+    for sku, said in words.items():
         row = c.value_at("usd_per_gpu_hour", sku, "2026-Q4")
-        assert row is not None
-        found = re.search(rf"In 2026-Q4 an hour of {c.short(sku)} costs USD ([\d.]+) \(", text)
-        assert found and float(found[1]) == pytest.approx(row["value"], rel=0.05)
+        found = re.search(said, text)
+        assert row is not None and found and float(found[1]) == pytest.approx(row["value"], rel=0.05)
 
 
 def test_an_assumed_amount_lends_no_digits_to_a_task(page: dict[str, str]) -> None:
@@ -358,9 +360,19 @@ def test_how_sure_stands_in_one_place_and_says_what_the_record_says(studied: Run
     yearly = held["backtest_summary"]
     yearly = yearly[(yearly["level"] == "designer") & (yearly["span"] == "year")]
     assert yearly["hits"].sum() < 0.9 * yearly["scored"].sum()
-    assert "they are no confidence intervals" in text and "so true errors are larger than the ranges say" in text
-    for row in yearly.itertuples():
-        assert f"{int(row.hits)} of {int(row.scored)} yearly totals inside the 90 % band" in text
+    assert "no confidence intervals" in text and "So true errors exceed the ranges" in text
+    hits = " and ".join(f"{int(row.hits)} of {int(row.scored)}" for row in yearly.itertuples())
+    assert f"Plans of 2024 and 2025, knowing no more than then, held {hits} yearly totals" in text
+    scores = re.search(r"scored ([\d.]+) and ([\d.]+) times the last value held", text)
+    assert scores
+    naive = (yearly["score"] / yearly["score_last"]).tolist()
+    assert [float(n) for n in scores.groups()] == pytest.approx(naive, rel=0.05)
+    missed = held["backtest"]
+    missed = missed[(missed["level"] == "designer") & (missed["span"] == "year") & ~missed["inside"].astype(bool)]
+    low = missed[missed["outcome"] > missed["high"]]
+    laid = low["stage"].value_counts()
+    words = f"{len(low)} of {len(missed)} misses were too low, {laid.iloc[0]} for want of {stage_title(laid.index[0])}"
+    assert words in text
     good = {**held, "backtest_summary": held["backtest_summary"].assign(hits=held["backtest_summary"]["scored"])}
     assert "true errors" not in lines(seen_on(studied, "2026-11-30", **good))["How sure we are."]
     whole = " ".join(lines(seen_on(studied, "2026-11-30")).values())
@@ -370,4 +382,5 @@ def test_how_sure_stands_in_one_place_and_says_what_the_record_says(studied: Run
 def test_the_terminal_says_what_the_page_says(studied: Run, page: dict[str, str]) -> None:
     whole = " ".join(page.values()).lower()
     for line in answer_lines(studied)[:4]:
-        assert line.text.lower() in whole
+        for sentence in line.text.split(". "):
+            assert sentence.lower().rstrip(".") in whole or sentence.startswith("Before it")

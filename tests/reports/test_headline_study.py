@@ -93,7 +93,7 @@ def test_shown_value_is_the_one_that_is_drawn(rank: float) -> None:
 def test_first_page_says_so_when_an_input_flips_the_stage(studied: Run) -> None:
     c = Context(studied)
     assert "Wafer line: capacity" in flip_warning(c)
-    assert "the scarcest stage becomes wafers" in overturning(c)[0]
+    assert "wafers scarcest below" in overturning(c)[0]
     text = next(line.text for line in first_page(c) if line.label.startswith("What could overturn"))
     assert text.startswith("1 weak input (assumed or from one source) alone can change what binds in 2026")
     page = render_html(make_report([studied]))
@@ -127,7 +127,7 @@ def test_break_even_beyond_the_range_is_found_and_told(tmp_path: Path) -> None:
     assert cowos["fall_at"] == pytest.approx(9_000, rel=0.01)
     assert (cowos["searched_from"], cowos["searched_to"]) == pytest.approx((10_000 / 3, 30_000))
     text = overturning(Context(stored))[0]
-    assert "above 15,0" in text and "becomes wafers; below 9,0" in text and "range 9,000 to 11,000" in text
+    assert "wafers scarcest above 15,0" in text and "a tenth fewer below 9,0" in text and "9,000 to 11,000" in text
 
 
 TWO_LINES = CHAIN.replace(
