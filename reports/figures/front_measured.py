@@ -8,7 +8,7 @@ import pandas as pd
 
 from reports.catalogue import say
 from reports.figures.style import FigureCard, colour_of, drawing, svg_text
-from reports.wording import percent
+from reports.wording import count, percent
 
 __all__ = ["front_measured"]
 
@@ -16,13 +16,13 @@ WIDTH = 9.2
 MARKS = ("o", "s", "^", "D")
 
 
-def front_measured(points: pd.DataFrame, subtitle: str) -> FigureCard:
+def front_measured(points: pd.DataFrame, subtitle: str, held_out: pd.Series[Any] | None = None) -> FigureCard:
     """Cost per million output tokens (all spending) against the speed that one user sees, measured beside predicted.
 
     `points`: columns model, hardware, setup, layout, concurrency, as_of, on_front, tokens_per_s_per_user,
     usd_per_mtoken (measured), predicted_tokens_per_s_per_user, predicted_usd_per_mtoken, low, high, as
     `scenarios.engine_points.measured_front` makes them. The engine is drawn at the measured loads only,
-    never beyond them.
+    never beyond them. `held_out`: rows, median and mape (percent) of the engine on measurements left out of its fit.
 
     Raises:
         ValueError: when there is no point.
@@ -36,10 +36,22 @@ def front_measured(points: pd.DataFrame, subtitle: str) -> FigureCard:
         panels[0, 0].set_ylabel(say("figures.axes.usd_per_mtoken_all"))
         svg = svg_text(figure)
     inside = int(((points["usd_per_mtoken"] >= points["low"]) & (points["usd_per_mtoken"] <= points["high"])).sum())
-    headline = say("figures.front_measured.headline", inside=inside, all=len(points))
+    fit = {"inside": inside, "all": len(points)}
+    headline, held = say("figures.front_measured.headline", **fit), ""
+    if held_out is not None:
+        middle, mean = (percent(float(held_out[name]) / 100) for name in ("median", "mape"))
+        headline = say("figures.front_measured.held_out", middle=middle)
+        held = say("figures.front_measured.held", rows=count(int(held_out["rows"])), middle=middle, mean=mean)
     dates = sorted(points["as_of"])
     spread = percent(float((points["predicted_usd_per_mtoken"] / points["usd_per_mtoken"] - 1).abs().median()))
-    said = {"model": points["model"].iloc[0], "first": dates[0], "last": dates[-1], "spread": spread}
+    said = {
+        "model": points["model"].iloc[0],
+        "first": dates[0],
+        "last": dates[-1],
+        "spread": spread,
+        "held": held,
+        **fit,
+    }
     return FigureCard(
         "front_measured",
         headline,

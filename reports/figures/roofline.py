@@ -145,7 +145,8 @@ def _names(renderer: Any, axes: Any, points: pd.DataFrame) -> None:
         for down, side in itertools.product(sorted(range(-8, 16), key=abs), ("left", "right")):
             if text is not None:
                 text.remove()
-            place = (11 if side == "left" else -11, -5 - 10 * down)
+            off = _radius(r) + 3.5
+            place = (off if side == "left" else -off, -5 - 10 * down)
             look = {"textcoords": "offset points", "fontsize": 7.5, "bbox": GROUND, "zorder": 7, "linespacing": 1.0}
             text = axes.annotate(words, _spot(r), xytext=place, ha=side, **look)
             box = text.get_window_extent(renderer)
@@ -164,8 +165,13 @@ def _mark_box(axes: Any, r: Any) -> Any:
     from matplotlib.transforms import Bbox
 
     x, y = axes.transData.transform(_spot(r))
-    half = 0.5 * np.sqrt(_area(r.time_share)) * axes.figure.dpi / 72
+    half = (_radius(r) + 1.5) * axes.figure.dpi / 72
     return Bbox([[x - half, y - half], [x + half, y + half]])
+
+
+def _radius(r: Any) -> float:
+    """Half the width of a mark, in points."""
+    return float(0.5 * np.sqrt(_area(r.time_share)))
 
 
 def _area(share: float) -> float:

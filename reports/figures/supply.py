@@ -257,8 +257,10 @@ def bottleneck_prices(table: pd.DataFrame, periods: list[str], subtitle: str, to
     )
 
 
-def power_limits(table: pd.DataFrame, periods: list[str], headline: str, subtitle: str) -> FigureCard:
+def power_limits(table: pd.DataFrame, periods: list[str], headline: str, subtitle: str, idle: str = "") -> FigureCard:
     """Planning power of the fleet against energised power, GW; the caller words the finding, as it knows the regions.
+
+    `idle`: whose power the gap between the two lines is at the end, named in the drawing.
 
     `table`: columns period, used_mw, capacity_mw, low_mw, high_mw (summed over regions).
     """
@@ -273,6 +275,8 @@ def power_limits(table: pd.DataFrame, periods: list[str], headline: str, subtitl
         axes.margins(x=0.01)
         axes.grid(axis="y", color="#e6e6e6", linewidth=0.6)
         period_ticks(axes, periods)
+        if idle:
+            _name_gap(axes, idle, t)
         _key(
             axes,
             (say("figures.power.key_band"), POWER),
@@ -290,10 +294,22 @@ def power_limits(table: pd.DataFrame, periods: list[str], headline: str, subtitl
     )
 
 
+def _name_gap(axes: Any, words: str, t: pd.DataFrame) -> None:
+    """Words in the free space below the lines, with an arrow to the gap between them near the end."""
+    at = max(0, len(t) - 2)
+    middle = float(t[["capacity_mw", "used_mw"]].iloc[at].mean()) / 1e3
+    look = {"fontsize": 8.5, "color": INK, "ha": "right", "va": "center"}
+    arrow = {"arrowstyle": "-", "color": INK, "linewidth": 0.8}
+    axes.annotate(words, (at, middle), xytext=(at, 0.3 * middle), arrowprops=arrow, **look)
+
+
 def _key(axes: Any, *lines: tuple[str, str]) -> None:
-    """A key in words, top left, each line in the colour of its mark."""
+    """A key in words, top left, each with a mark in its colour; some colours are too light for words."""
     for k, (text, colour) in enumerate(lines):
-        axes.text(0.02, 0.93 - 0.09 * k, text, transform=axes.transAxes, fontsize=8.5, color=colour)
+        height = 0.93 - 0.09 * k
+        mark = {"marker": "s", "markersize": 5, "color": colour, "clip_on": False}
+        axes.plot(0.025, height, transform=axes.transAxes, **mark)
+        axes.text(0.04, height, text, transform=axes.transAxes, fontsize=8.5, va="center")
 
 
 def potentials(table: pd.DataFrame, periods: list[str], subtitle: str) -> FigureCard:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pandas as pd
+
 from reports.blocks import Section, Table
 from reports.catalogue import say
 from reports.context import Context
@@ -45,10 +49,7 @@ def flow_section(c: Context) -> Section | None:
     return s
 
 
-def _flow_table(c: Context, flows: object) -> Table:
-    import pandas as pd
-
-    assert isinstance(flows, pd.DataFrame)
+def _flow_table(c: Context, flows: pd.DataFrame) -> Table:
     rows = []
     for r in records(check_balance(flows)):
         mine = flows[flows["source"] == r.stage].groupby("kind")["accelerators"].sum()
@@ -56,6 +57,15 @@ def _flow_table(c: Context, flows: object) -> Table:
         cells = [r.inflow - came, came, mine.get("flow", 0.0), mine.get("loss", 0.0), mine.get("stock", 0.0)]
         rows.append([stage_head(r.stage), *[(f"{v:,.0f}", float(v)) for v in cells]])
     return Table.named("flow", rows, year=c.this_year)
+
+
+def _held_out(c: Context) -> pd.Series[Any] | None:
+    """Errors of the time per token where the pair of model and accelerator was left out of the fit."""
+    table = c.table("accuracy")
+    if table is None:
+        return None
+    rows = table[(table["slice"] == "closed/tpot") & (table["left_out"] == "pair")]
+    return rows.iloc[0] if len(rows) else None
 
 
 def engine_section(c: Context) -> Section | None:
@@ -67,6 +77,7 @@ def engine_section(c: Context) -> Section | None:
     if points is not None:
         s.figures.append(roofline(points, say("flow.roofline_subtitle")))
     if front is not None:
-        s.figures.append(front_measured(front, say("flow.measured_subtitle", period=c.now[:4], scope=scope(c))))
+        words = say("flow.measured_subtitle", period=c.now[:4], scope=scope(c))
+        s.figures.append(front_measured(front, words, _held_out(c)))
     s.paragraphs.append(say("flow.engine_words"))
     return s

@@ -40,12 +40,13 @@ def inputs_section(c: Context) -> Section:
 
 def _inputs(c: Context) -> Table:
     held = c.run.inputs
-    rows = [_input_row(c, str(path), group) for path, group in held.groupby("path", sort=True)]
-    first, last = c.periods[0], c.periods[-1]
-    return Table.named("inputs", rows, folded=True, first=first, last=last)
+    years = [y for y in (c.this_year, c.next_year) if y is not None] if len(c.periods) > 1 else []
+    rows = [_input_row(c, str(path), group, years) for path, group in held.groupby("path", sort=True)]
+    heads = [f"#{say('inputs.mean', year=y)}" for y in years]
+    return Table.named("inputs", rows, folded=True, first=c.periods[0], years=heads, last=c.periods[-1])
 
 
-def _input_row(c: Context, path: str, group: pd.DataFrame) -> list[Any]:
+def _input_row(c: Context, path: str, group: pd.DataFrame, years: Sequence[str]) -> list[Any]:
     shown = group[group["period"] <= c.periods[-1]]
     first, last = shown.iloc[0], shown.iloc[-1]
     weak = bool((group["kind"] == "illustrative").any())
@@ -56,6 +57,7 @@ def _input_row(c: Context, path: str, group: pd.DataFrame) -> list[Any]:
         Cell(path, mark=weak),
         (brief(first["value"], 4), first["value"]),
         _range(first),
+        *(_mean_cell(c, shown, year) for year in years),
         ("same" if same else brief(last["value"], 4), last["value"]),
         "" if same else _range(last),
         first["unit"],
@@ -64,6 +66,18 @@ def _input_row(c: Context, path: str, group: pd.DataFrame) -> list[Any]:
         known,
         str(first["note"]),
     ]
+
+
+def _mean_cell(c: Context, rows: pd.DataFrame, year: str) -> tuple[str, float | None]:
+    """Mean of an input over the reported periods of a year; `same` where it is the first value throughout."""
+    spans = list(zip(rows["period"], rows["to"], rows["value"], strict=True))
+    values = [float(v) for p in c.periods if p.startswith(year) for first, last, v in spans if first <= p <= last]
+    if not values:
+        return "-", None
+    if len(spans) == 1:
+        return "same", values[0]
+    mean = sum(values) / len(values)
+    return brief(mean, 4), mean
 
 
 def _newest(c: Context, ids: list[str]) -> tuple[Any, str]:

@@ -75,7 +75,7 @@ def power_section(c: Context) -> Section | None:
         return None
     s = Section("power")
     table = _power_table(c, capacity)
-    s.figures.append(supply.power_limits(table, c.periods, _power_headline(c), scope(c)))
+    s.figures.append(supply.power_limits(table, c.periods, _power_headline(c), scope(c), _idle_words(c)))
     s.paragraphs.append(say("supply.power"))
     names = ("without_power_rows_mw", "without_chip_rows_mw", "built_mw")
     wide = c.results[c.results["quantity"].isin(names)].pivot_table(index="period", columns="quantity", values="value")
@@ -85,10 +85,22 @@ def power_section(c: Context) -> Section | None:
     return s
 
 
+def _power_in_use(c: Context) -> pd.DataFrame:
+    """Share of its power that each region uses, a row a period."""
+    use = c.quantity("utilisation")
+    return use[use["stage"] == "power"].pivot_table(index="period", columns="region", values="value").reindex(c.periods)
+
+
+def _idle_words(c: Context) -> str:
+    """Whose power is free at the end, where the others are full then."""
+    last = _power_in_use(c).iloc[-1]
+    free = [c.title(str(g)) for g in last.index[last <= FULL]]
+    return say("supply.idle", regions=listing(free)) if 0 < len(free) < len(last) else ""
+
+
 def _power_headline(c: Context) -> str:
     """Since when which regions are full, in about ten words."""
-    use = c.quantity("utilisation")
-    use = use[use["stage"] == "power"].pivot_table(index="period", columns="region", values="value").reindex(c.periods)
+    use = _power_in_use(c)
     full = use > FULL
     regions = [g for g in use.columns if full[g].iloc[-1]]
     if not regions:

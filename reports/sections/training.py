@@ -11,7 +11,7 @@ from reports.catalogue import say
 from reports.context import Context
 from reports.figures import training
 from reports.sections.making import fact_words
-from reports.spans import join, number
+from reports.spans import Number, join, number
 from reports.tables import records
 from reports.wording import band, count, digits_for, money, percent, plain
 
@@ -185,12 +185,12 @@ def _largest_words(c: Context, table: pd.DataFrame) -> str:
             say(
                 "training.largest_one",
                 where=where,
-                operations=plain(r.operations / 1e26, 2),
-                band=band(r.low / 1e26, r.high / 1e26),
+                operations=_power_of_ten(r.operations),
+                band=say("training.range", low=_power_of_ten(r.low), high=_power_of_ten(r.high)),
                 on_run=count(r.on_run, 2),
                 sku=c.short(r.sku),
                 limit=r.limited_by,
-                bound=plain(r.bound / 1e26, 2),
+                bound=_power_of_ten(r.bound),
                 accelerators=count(r.accelerators, 2),
             )
         )
@@ -204,6 +204,15 @@ def _largest_words(c: Context, table: pd.DataFrame) -> str:
         if held == len(last)
         else say("training.some_set", held=held, all=len(last), note=note)
     )
+
+
+def _power_of_ten(value: float) -> Number:
+    """Two digits and the power of ten, as operations are counted.
+
+    >>> _power_of_ten(1.24e29)
+    '1.2e29'
+    """
+    return Number(f"{value:.1e}".replace("e+", "e"), value)
 
 
 def _accuracy_words(accuracy: pd.DataFrame) -> str:
