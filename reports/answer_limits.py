@@ -5,15 +5,14 @@ from __future__ import annotations
 
 import pandas as pd
 
-from reports.answer_money import SEEN
 from reports.answer_text import NAMED
 from reports.catalogue import say, spoken
 from reports.context import Context
 from reports.spans import Number, join
 from reports.tables import records
-from reports.wording import in_sentence, listing, percent, plain, stage_title
+from reports.wording import brief_limit, listing, percent, plain, stage_title
 
-__all__ = ["buyer_words", "contract_words", "idle_words", "meanings", "threshold_words"]
+__all__ = ["buyer_words", "contract_words", "meanings", "threshold_words"]
 
 #: Share of a period's value above which power is the one thing short, and below which it is not short.
 _ALONE = 0.9
@@ -22,11 +21,10 @@ _FULL = 0.995
 
 
 def meanings(c: Context) -> str:
-    """The stages that the page names, in words."""
+    """The stages that lead this year and at the end, in words."""
     if not len(c.binding):
         return ""
-    shares = c.stage_shares(c.this_year)
-    named = dict.fromkeys([*(s for s in c.leaders[-1:] if s), *shares[shares >= NAMED].index])
+    named = dict.fromkeys([*(s for s in c.leaders[-1:] if s), *c.stage_shares(c.this_year).index[:1]])
     known = [s for s in named if f"page.about_{s}" in spoken().words]
     words = join("; ", [say("page.about", stage=stage_title(s), words=say(f"page.about_{s}")) for s in known])
     return join("", [words, "."]).capitalized() if known else ""
@@ -37,22 +35,6 @@ def _use(c: Context, resource: str) -> pd.Series[float]:
     use = c.quantity("utilisation")
     held: pd.Series[float] = use[use["subject"] == resource].set_index("period")["value"]
     return held
-
-
-def idle_words(c: Context) -> str:
-    """Where the stage that leads the year has no value in some of its quarters because its limit is not full then."""
-    shares = c.stage_shares(c.this_year)
-    if not len(shares):
-        return ""
-    stage = str(shares.index[0])
-    periods = [p for p in c.periods if p.startswith(c.this_year) and c.stage_shares(p).get(stage, 0.0) < SEEN]
-    limits = c.limits_of(c.this_year)
-    lead = limits[limits["stage"] == stage].iloc[0]
-    held = _use(c, str(lead["subject"]))
-    if not periods or any(p not in held.index or held[p] >= _FULL for p in periods):
-        return ""
-    fields = {"limit": in_sentence(str(lead["title"])), "periods": listing(periods)}
-    return say("page.idle", **fields, used=listing([percent(float(held[p])) for p in periods]))
 
 
 def contract_words(c: Context) -> str:
@@ -87,11 +69,11 @@ def threshold_words(c: Context) -> str:
     main = c.main_limit
     if main is None:
         return ""
-    names = {"limit": in_sentence(main["title"]), "period": main["period"]}
+    names = {"limit": brief_limit(main["title"]), "period": main["period"]}
     parts: list[str] = []
     after, rise = main["next_binding"]["resource"], main["next_binding"]["at_capacity_change"]
     if after and rise is not None:
-        parts.append(say("page.next", **names, after=in_sentence(c.title(after)), rise=percent(rise)))
+        parts.append(say("page.next", **names, after=brief_limit(c.title(after)), rise=percent(rise)))
         if (factor := _over_the_year(c, main["title"])) is not None:
             parts.append(say("page.next_year", year=c.this_year, rise=percent(factor - 1)))
     sums = [c.total(q, c.now) for q in ("without_power_rows_mw", "built_mw")]

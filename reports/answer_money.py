@@ -8,7 +8,7 @@ from reports.catalogue import say
 from reports.context import REFERENCE_TASK, Context
 from reports.ranges import Span, ranged, study_span, times, widest
 from reports.spans import join
-from reports.wording import brief, in_sentence, listing, money, plain, stage_title
+from reports.wording import brief, brief_limit, listing, money, plain, stage_title
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +36,7 @@ def price_words(c: Context) -> str:
     main = c.main_limit
     if main is None:
         return say("answer.no_price")
-    price, title = main["price"], in_sentence(main["title"])
+    price, title = main["price"], brief_limit(main["title"])
     amount, _, per = str(price["unit"]).partition("/")
     fields = {"per": per or say("answer.unit"), "limit": title, "period": main["period"]}
     if not c.has_money:

@@ -10,7 +10,7 @@ from reports.context import Context
 from reports.sections.evidence import overturning
 from reports.spans import Words, pieces
 from reports.tables import records
-from reports.wording import count, in_sentence, listing, percent, plain, stage_title
+from reports.wording import brief_limit, count, listing, percent, plain, stage_title
 
 __all__ = ["overturn_words", "sure_words"]
 
@@ -44,7 +44,7 @@ def _nearest(c: Context) -> str:
         if end:
             gaps.append((abs(r.break_at / end - 1), str(r.title)))
     gap, title = min(gaps, default=(math.inf, ""))
-    return say("page.near", title=in_sentence(title), gap=percent(gap, 1)) if gap < _NEAR else ""
+    return say("page.near", title=brief_limit(title), gap=percent(gap, 1)) if gap < _NEAR else ""
 
 
 def _joint(c: Context) -> str:

@@ -231,11 +231,10 @@ def comparison_words(c: Context) -> str:
     inside = int(((table["ours"] >= table["low"]) & (table["ours"] <= table["high"])).sum())
     pairs = [
         say(
-            "answer.pair",
+            "answer.pair_half" if 2 * r.ours < r.theirs else "answer.pair",
             ours=plain(r.ours / 1e6, 2),
             theirs=plain(r.theirs / 1e6, 2),
             year=str(r.year),
-            so=say("answer.less_than_half") if 2 * r.ours < r.theirs else "",
         )
         for r in records(table[table["group"] == "nvidia"])
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reports.answer_limits import buyer_words, contract_words, idle_words, meanings, threshold_words
+from reports.answer_limits import buyer_words, contract_words, meanings, threshold_words
 from reports.answer_money import cost_words, later_words, market_words, price_words, value_words
 from reports.answer_sure import overturn_words, sure_words
 from reports.answer_text import AnswerLine, growth_words, unbuilt_words, volume_words, what_binds
@@ -32,7 +32,6 @@ def first_page(c: Context, previous: Context | None = None, causes: Causes | Non
             say("page.scarcest") if len(c.binding) else "",
             what_binds(c, history=False),
             meanings(c),
-            idle_words(c),
             contract_words(c),
             threshold_words(c),
             buyer_words(c),

@@ -14,6 +14,7 @@ from reports.spans import Number, Words, join
 __all__ = [
     "band",
     "brief",
+    "brief_limit",
     "count",
     "digits_for",
     "in_sentence",
@@ -111,12 +112,26 @@ def in_sentence(title: str) -> str:
     >>> in_sentence("Energised AI power in United States"), in_sentence("SK hynix HBM wafers")
     ('energised AI power in the United States', 'SK hynix HBM wafers')
     """
-    text = title
-    for pair in spoken().group("articles").values():
-        plain_words, _, with_article = pair.partition(" | ")
-        text = text.replace(plain_words, with_article)
+    text = _swapped(title, "articles")
     first = text.partition(" ")[0]
     return f"{text[:1].lower()}{text[1:]}" if first in _COMMON else text
+
+
+def brief_limit(title: str) -> str:
+    """A limit inside a sentence of the first page.
+
+    >>> brief_limit("Energised AI power in United States"), brief_limit("SK hynix HBM wafers")
+    ('US AI power', 'SK hynix HBM wafers')
+    """
+    return _swapped(in_sentence(title), "short_limits")
+
+
+def _swapped(text: str, group: str) -> str:
+    """A text with the words of a group of the catalogue ("this | that") put for one another."""
+    for pair in spoken().group(group).values():
+        before, _, after = pair.partition(" | ")
+        text = text.replace(before, after)
+    return text
 
 
 def count(value: float, digits: int = 3) -> str:

@@ -117,7 +117,7 @@ def test_no_word_of_the_catalogue_is_unused() -> None:
         r"sections\..*",
         r"fixed\..*",
         r"(stages|stage_heads)\..*",
-        r"articles\..*",
+        r"(articles|short_limits)\..*",
         r"first_page\..*",
         r"record\.(schemes|slices)\..*",
         r"tables\.(prices|prices_now)\..*",
