@@ -114,12 +114,17 @@ GROUPS = (
         ("tests/econ/test_training_run.py",),
     ),
     Group("roofline", "econ/performance/roofline.py", (), (f"{ENGINE}operators_steps.py", f"{ENGINE}engine_shape.py")),
-    Group("operators", "econ/performance/operators.py", (), (f"{ENGINE}operators_steps.py",)),
+    Group(
+        "operators",
+        "econ/performance/operators.py",
+        (),
+        (f"{ENGINE}operators_steps.py", f"{ENGINE}shares_of_devices.py"),
+    ),
     Group(
         "memory fit",
         "econ/performance/memory.py",
         ("kv", "_subtract", "_largest_context", "_least_tp"),
-        (f"{ENGINE}memory_fit.py", f"{ENGINE}user_cases_engine.py"),
+        (f"{ENGINE}memory_fit.py", f"{ENGINE}user_cases_engine.py", f"{ENGINE}shares_of_devices.py"),
     ),
     Group(
         "sampling ranks",

@@ -140,7 +140,7 @@ def test_the_dark_page_turns_every_colour_of_the_figures(page: str) -> None:
     turned = dict(re.findall(r"--c([0-9a-f]{6}):(#[0-9a-f]{6});", page))
     assert len(named) > 20 and set(turned) == named
     assert not re.findall(r"(?<!,)#[0-9a-f]{6}\b", drawings), "a colour that is the same on both pages"
-    texts = {c for c in re.findall(r"<text[^>]*fill: var\(--c([0-9a-f]{6})", drawings)}
+    texts = set(re.findall(r"<text[^>]*fill: var\(--c([0-9a-f]{6})", drawings))
     assert texts and all(contrast(turned[c], "#121212") >= LEAST_CONTRAST for c in texts if contrast(c, "#fff") >= 4.5)
 
 

@@ -221,3 +221,11 @@ def test_correlations_with_inputs_that_are_not_drawn_or_with_itself_change_nothi
     u = rank_matrix(["a", "b"], 64, seed=1)
     for pair in (("a", "elsewhere", 0.9), ("elsewhere", "b", 0.9), ("a", "a", 0.9)):
         assert np.array_equal(correlated(u, ["a", "b"], [pair]), u)
+
+
+def test_full_correlation_makes_ranks_move_as_one() -> None:
+    ranks = np.random.default_rng(3).uniform(0.01, 0.99, (200, 3))
+    names = ["a", "b", "c"]
+    moved = correlated(ranks, names, [("a", "b", 1.0), ("a", "c", 1.0), ("b", "c", 1.0)])
+    assert moved[:, 0] == pytest.approx(ranks[:, 0], abs=1e-4)
+    assert moved[:, 1] == pytest.approx(moved[:, 0], abs=1e-3) and moved[:, 2] == pytest.approx(moved[:, 0], abs=1e-3)
