@@ -19,6 +19,7 @@ from econ.performance.hardware import hardware_name, known_hardware
 from econ.performance.names import did_you_mean
 from supply.facts import Catalog
 from supply.facts.units import expression
+from supply.input_files import read_utf8
 
 __all__ = ["COLUMNS", "SCOPES", "OwnerCostError", "read_owner_costs"]
 
@@ -54,7 +55,7 @@ def read_owner_costs(path: Path, facts: Catalog) -> Mapping[str, tuple[Row, ...]
         OwnerCostError: with every unknown column, part, fact, series or scope, and every part without its watts or its
             price, as `file:line: problem`.
     """
-    reader = csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"), newline=""), restval="", restkey="")
+    reader = csv.DictReader(io.StringIO(read_utf8(path, "facts table"), newline=""), restval="", restkey="")
     header = list(reader.fieldnames or ())
     problems = [f"{path.name}:1: lacks the column {c}" for c in COLUMNS if c not in header]
     problems += [f"{path.name}:1: unknown column {c!r}{did_you_mean(c, COLUMNS)}" for c in header if c not in COLUMNS]

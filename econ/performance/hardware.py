@@ -7,6 +7,7 @@ says so, else the nominal decimal capacity, which is the lower of the two. Every
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,6 +18,7 @@ from econ.performance.hardware_custom import custom_hardware, read_mapping
 from econ.performance.hardware_record import PEAK_FORMATS, SEGMENTS, Hardware, HardwareError
 from econ.performance.names import did_you_mean, normalise
 from supply.facts import Catalog, catalog
+from supply.input_files import read_utf8
 from supply.paths import data_file
 
 __all__ = ["PEAK_FORMATS", "SEGMENTS", "Hardware", "HardwareError", "hardware", "hardware_name", "known_hardware"]
@@ -39,6 +41,7 @@ SOURCES: Mapping[str, tuple[tuple[str, str, float], ...]] = MappingProxyType(
 )
 #: Whether the calibration has measurements of a part.
 BAND_CLASSES = ("measured", "first_principles")
+_SPELLING = " (case, spaces, hyphens and _ do not count)"
 #: Fields without which a part cannot be modelled; the others may be unknown (None) or have the stated fall-back.
 REQUIRED = ("memory_bytes", "memory_bytes_per_s", "tdp_w")
 
@@ -61,17 +64,20 @@ def _entries() -> Mapping[str, _Entry]:
 
 def _read_entries(path: Path) -> Mapping[str, _Entry]:
     """Rows by name; a wrong column or cell is refused with its line, all at once."""
-    with path.open(encoding="utf-8", newline="") as handle:
-        reader = csv.DictReader(handle)
-        if tuple(reader.fieldnames or ()) != _Entry.__slots__:
-            raise HardwareError(f"{path.name}:1: the columns are {', '.join(_Entry.__slots__)}")
-        lines = [(reader.line_num, _Entry(**{k: r[k] or "" for k in _Entry.__slots__})) for r in reader]
+    reader = csv.DictReader(io.StringIO(read_utf8(path, "facts table"), newline=""))
+    if tuple(reader.fieldnames or ()) != _Entry.__slots__:
+        raise HardwareError(f"{path.name}:1: the columns are {', '.join(_Entry.__slots__)}")
+    lines = [(reader.line_num, _Entry(**{k: r[k] or "" for k in _Entry.__slots__})) for r in reader]
     first = {row.name: line for line, row in reversed(lines)}
+    spelt = {normalise(row.name): line for line, row in reversed(lines)}
+    bases = {row.name: row.base for _, row in lines}
     problems = []
     for line, row in lines:
-        if first[row.name] != line:
-            problems.append(f"{path.name}:{line}: name {row.name!r} stands in line {first[row.name]} already")
-        if row.base and (row.base not in first or row.base == row.name):
+        if (held := spelt[normalise(row.name)]) != line:
+            problems.append(f"{path.name}:{line}: name {row.name!r} stands in line {held} already{_SPELLING}")
+        if _in_circle(row.name, bases):
+            problems.append(f"{path.name}:{line}: base {row.base!r} leads back to {row.name!r}")
+        elif row.base and (row.base not in first or row.base == row.name):
             near = did_you_mean(row.base, first)
             problems.append(f"{path.name}:{line}: base {row.base!r} is no name of another row{near}")
         for column, options in (("segment", SEGMENTS), ("band_class", BAND_CLASSES)):
@@ -81,6 +87,15 @@ def _read_entries(path: Path) -> Mapping[str, _Entry]:
     if problems:
         raise HardwareError("\n".join(problems))
     return {row.name: row for _, row in lines}
+
+
+def _in_circle(name: str, bases: Mapping[str, str]) -> bool:
+    """Whether a part is the base of its base, over others; one that names itself is told apart."""
+    seen, at = {name}, bases[name]
+    while at in bases and at not in seen:
+        seen.add(at)
+        at = bases[at]
+    return at == name != bases[name]
 
 
 @lru_cache(maxsize=1)

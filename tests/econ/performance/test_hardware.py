@@ -183,9 +183,28 @@ def test_wrong_rows_of_the_table_are_named_with_their_line(tmp_path):
     assert base == f"hardware.csv:{line}: base 'B2000' is no name of another row; did you mean B200, GB200, H200?"
     assert segment.startswith(f"hardware.csv:{line}: segment 'data center' is not one of datacenter, workstation")
     assert band.endswith("band_class 'guess' is not one of measured, first_principles")
-    assert twice == f"hardware.csv:{line + 1}: name 'H100' stands in line 10 already"
+    spelling = "(case, spaces, hyphens and _ do not count)"
+    assert twice == f"hardware.csv:{line + 1}: name 'H100' stands in line 10 already {spelling}"
     path.write_text(text.replace("segment,base", "segment,bass", 1), encoding="utf-8")
     with pytest.raises(HardwareError, match=r"hardware\.csv:1: the columns are name, subject, vendor, family, segment"):
+        _read_entries(path)
+
+
+def test_a_spelling_in_use_a_circle_of_bases_and_a_wrong_byte_are_refused(tmp_path):
+    path = tmp_path / "hardware.csv"
+    text = data_file("hardware.csv").read_text(encoding="utf-8")
+    more = "h-100,X,nvidia,hopper,datacenter,,measured\nY,X,x,x,datacenter,Z,measured\nZ,X,x,x,datacenter,Y,measured\n"
+    path.write_text(text + more, encoding="utf-8")
+    with pytest.raises(HardwareError) as caught:
+        _read_entries(path)
+    line = len(text.splitlines()) + 1
+    assert str(caught.value).splitlines() == [
+        f"hardware.csv:{line}: name 'h-100' stands in line 10 already (case, spaces, hyphens and _ do not count)",
+        f"hardware.csv:{line + 1}: base 'Z' leads back to 'Y'",
+        f"hardware.csv:{line + 2}: base 'Y' leads back to 'Z'",
+    ]
+    path.write_bytes(text.encode() + b"\xff")
+    with pytest.raises(ValueError, match=rf"hardware.csv:{line}: the byte 0xff is not UTF-8 text"):
         _read_entries(path)
 
 
