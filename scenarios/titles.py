@@ -41,6 +41,9 @@ _WORDS = {
     "holding_cost": "holding cost", "h100e": "H100-equivalents",
 }  # fmt: skip
 
+#: Short forms in the quantities of facts.
+_SHORT = {"gpu": "GPU", "it": "IT", "bom": "bill of materials", "tco": "TCO"}
+
 
 def designer_title(name: str) -> str:
     """Name of a designer as it is written.
@@ -125,9 +128,11 @@ def _tail_words(tail: str, network: Network) -> str:
 
 def _of_subject(subject: str, quantity: str, network: Network) -> str:
     """Subject and quantity of a fact; a product has the name that the scenario gives it."""
-    names = {part.lower(): part for s in network.fleet.values() for part in (s.title or s.id).split(" / ")}
+    titles = (part for s in network.fleet.values() for part in (s.title or s.id).split(" (")[0].split(" / "))
+    names = {title.lower(): title for title in titles}
     words = subject.replace("_", " ")
-    return f"{names.get(words.lower(), words)}: {quantity.replace('_', ' ')}"
+    what = " ".join(_SHORT.get(word, word) for word in quantity.replace("_", " ").split(" "))
+    return f"{names.get(words.lower(), words)}: {what}"
 
 
 def driver_title(driver: str, network: Network) -> str:

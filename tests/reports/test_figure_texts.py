@@ -99,7 +99,11 @@ def prices(n: int, many: int, long: bool) -> FigureCard:
 def power(n: int, many: int, long: bool) -> FigureCard:
     table = pd.DataFrame({"period": PERIODS[n], "used_mw": rising(n, 4e4), "capacity_mw": rising(n, 5e4)})
     return power_limits(
-        table.assign(low_mw=1e4, high_mw=9e4 * many), PERIODS[n], "Energised power is full from 2026", "test"
+        table.assign(low_mw=1e4, high_mw=9e4 * many),
+        PERIODS[n],
+        "Energised power is full from 2026",
+        "test",
+        f"gap: power not used in {name(0, long)}",
     )
 
 

@@ -150,6 +150,23 @@ def test_yearly_numbers_equal_the_results_at_their_rounding(report: Report, smal
             assert number(printed) == pytest.approx(total, abs=0.5 + 1e-9)
 
 
+def test_inputs_have_the_means_of_this_year_and_the_next(report: Report, small: Run) -> None:
+    c = Context(small)
+    held = table(report, "inputs")
+    first = [k for k, column in enumerate(held.columns) if column.title.startswith("Mean ")]
+    years = [held.columns[k].title.removeprefix("Mean ") for k in first]
+    assert years == [y for y in (c.this_year, c.next_year) if y]
+    several = 0
+    for row in held.rows:
+        rows = small.inputs[small.inputs["path"] == row[0].text]
+        for k, year in zip(first, years, strict=True):
+            seen = [rows.loc[(rows["period"] <= p) & (p <= rows["to"]), "value"] for p in c.periods if p[:4] == year]
+            mean = pd.concat(seen).mean()
+            assert pd.isna(mean) if row[k].value is None else row[k].value == pytest.approx(mean)
+            several += row[k].text not in ("same", "-")
+    assert several > 20
+
+
 def test_hours_equal_the_results(report: Report, small: Run) -> None:
     c = Context(small)
     results = small.results
