@@ -25,6 +25,7 @@ from supply.facts.units import ATTRIBUTE_UNITS, expression
 from supply.files import whole_text
 from supply.input_files import InputFileError, read_utf8
 from supply.input_table import InputTableError, numbered_rows
+from supply.paths import data_dir
 
 __all__ = ["ingest"]
 
@@ -72,9 +73,14 @@ def ingest(raw: Path, target: Path, copied_on: date | None = None, *, replace: b
 
     Raises:
         FactError: with every row that the catalogue would refuse, whose date the rule cannot read, or whose id stands
-            in `target` or in another facts file of its folder, each with its line; nothing is written then.
+            in `target` or in another facts file of its folder, each with its line; for a target that is no CSV, and
+            raw rows in the folder of the facts. Nothing is written then.
     """
     day = copied_on or date.today()
+    if target.suffix != ".csv":
+        raise FactError(f"{target}: a facts file ends in .csv; no other is read")
+    if raw.resolve().parent == (data_dir() / "facts").resolve():
+        raise FactError(f"{raw}: every CSV in this folder is read as facts; move the raw rows to another one")
     try:
         header, found = numbered_rows(raw, RAW_COLUMNS, COLUMNS, "facts table")
     except InputTableError as exc:

@@ -71,6 +71,15 @@ def test_a_file_of_another_kind_is_never_written_to(tmp_path: Path) -> None:
         assert target.read_text(encoding="utf-8") == text
 
 
+def test_files_that_would_not_be_read_as_facts_are_refused(tmp_path: Path, facts: Path) -> None:
+    raw = raw_file(tmp_path, ("new_a", "1"))
+    with pytest.raises(FactError, match=r"chip: a facts file ends in \.csv; no other is read"):
+        ingest(raw, facts / "chip", DAY)
+    with pytest.raises(FactError, match=r"hbm\.csv: every CSV in this folder is read as facts; move the raw rows"):
+        ingest(data_file("facts", "hbm.csv"), facts / "chip.csv", DAY)
+    assert not list(facts.iterdir())
+
+
 def test_the_command_answers_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["--help"])
