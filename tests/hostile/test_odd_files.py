@@ -43,7 +43,7 @@ READERS: dict[str, tuple[str, Callable[[Path], Any]]] = {
     "price book": (".csv", instance_price_rows),
 }
 MORE = {
-    "raw facts": (".csv", lambda path: ingest(path, path.parent / "out.txt")),
+    "raw facts": (".csv", lambda path: ingest(path, path.parent / "out.csv")),
     "cases": (".csv", lambda path: cases_file(path, path.parent / "out.txt")),
     "agent lines": (".jsonl", lambda path: read_trajectories(path, "openai")),
     "sections": (".yaml", read_choices),
