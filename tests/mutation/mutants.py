@@ -43,7 +43,7 @@ class Group:
 
 GROUPS = (
     Group("die yield", "supply/manufacturing/yield_models.py", (), (f"{MAKING}yield_models.py", KNOWN)),
-    Group("gross dies", "supply/manufacturing/wafer.py", (), (f"{MAKING}wafer_placement.py",)),
+    Group("gross dies", "supply/manufacturing/wafer.py", (), (f"{MAKING}wafer_placement.py", KNOWN)),
     Group("harvest", "supply/manufacturing/redundancy.py", (), (f"{MAKING}redundancy.py",)),
     Group(
         "stacks",
@@ -51,7 +51,7 @@ GROUPS = (
         (),
         (f"{MAKING}stacks_and_learning.py", f"{MAKING}packages_and_cost.py"),
     ),
-    Group("package", "supply/manufacturing/packages.py", (), (f"{MAKING}packages_and_cost.py",)),
+    Group("package", "supply/manufacturing/packages.py", (), (f"{MAKING}packages_and_cost.py", KNOWN)),
     Group(
         "unit cost",
         "supply/manufacturing/cost.py",
