@@ -60,8 +60,7 @@ def contract_words(c: Context) -> str:
             most = max(most, used)
     if not stages:
         return ""
-    case = "one" if len(stages) == 1 else "many"
-    return say(f"page.contracts_{case}", stages=listing(stages), used=percent(most)).capitalized()
+    return say("page.contracts", stages=listing(stages), used=percent(most))
 
 
 def threshold_words(c: Context) -> str:

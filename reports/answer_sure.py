@@ -18,6 +18,8 @@ __all__ = ["overturn_words", "sure_words"]
 _BAND = 0.9
 #: A break-even that lies no farther beyond a range is named.
 _NEAR = 0.1
+#: Two plans whose counts differ by less are one.
+_SAME = 0.01
 
 
 def overturn_words(c: Context) -> list[str]:
@@ -31,7 +33,17 @@ def overturn_words(c: Context) -> list[str]:
     if not flips:
         head = say("page.no_flip", year=year, near=_nearest(c))
     items = [say("page.item", k=k, text=text) for k, text in enumerate(found, 1)]
-    return [head, _joint(c), "" if flips else say("page.three"), *items]
+    return [_other_plan(c, year), head, _joint(c), "" if flips else say("page.three"), *items]
+
+
+def _other_plan(c: Context, year: str) -> str:
+    """That the study starts from another plan than the run: foresight beside a rolling plan."""
+    table = c.table("headline")
+    if table is None or "energised_base" not in table:
+        return ""
+    base, made = float(table["energised_base"].iloc[0]), c.total("energised" if c.has_fleet else "finished", year)
+    same = abs(base - made) <= _SAME * abs(made)
+    return "" if same else say("page.other_plan", energised=count(base, 2), year=year)
 
 
 def _nearest(c: Context) -> str:

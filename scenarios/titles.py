@@ -26,7 +26,7 @@ _COSTS = {
     "power_used_of_peak": "Power reserved per accelerator, as a share of its peak rating",
     "cowos_use": "Share of CoWoS capacity in use",
     "hbm_use": "Share of HBM capacity that yields accelerator memory",
-    "custom_silicon_discount": "Value of computing on in-house chips (such as TPU; H100 = 1)",
+    "custom_silicon_discount": "Value of computing on in-house chips, H100 = 1",
     "cash_cost": "Cash operating cost of an H100-hour",
     "energy_load": "Mean draw of peak rating",
     "survival": "Share of the fleet kept a quarter",

@@ -16,7 +16,7 @@ from reports.sections.limits import scope
 from reports.sections.outside import gap_sentences, gap_tables
 from reports.spans import Number, Words, join
 from reports.tables import records
-from reports.wording import brief, count, in_sentence, listing, percent, plain, stage_title
+from reports.wording import brief, brief_limit, count, listing, percent, plain, stage_title
 from scenarios.break_evens import FARTHEST
 
 __all__ = ["accuracy_section", "break_even", "others_section", "overturn_section", "overturning", "record_words"]
@@ -74,7 +74,7 @@ def _in_words(r: Any) -> str:
     unit = f" {r.input_unit}" if r.input_unit else ""
     low, high, base = (_input(v) for v in (r.low_input, r.high_input, r.base_input))
     kind = say(f"overturn.kind_{str(r.kind).replace(' ', '_')}")
-    title = in_sentence(str(r.title))
+    title = brief_limit(str(r.title))
     head = say("overturn.input", title=title, low=low, high=high, unit=unit, base=base, kind=kind)
     head = Words([head]).capitalized()
     at, stage = break_even(r)

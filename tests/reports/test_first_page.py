@@ -369,3 +369,67 @@ def test_the_terminal_says_what_the_page_says(studied: Run, page: dict[str, str]
     for line in answer_lines(studied)[:4]:
         for sentence in line.text.split(". "):
             assert sentence.lower().rstrip(".") in whole or sentence.startswith("Before it")
+
+
+def test_all_limits_together_and_the_nearest_break_even_are_told(studied: Run) -> None:
+    """Power leads, its joint ends change the stage, and its break-even lies 2 % beyond its range."""
+    table = studied.table("headline").assign(flips=False, flips_at=float("nan"), break_at=float("nan"))
+    table.loc[0, "title"] = "Energised AI power in United States"
+    table.loc[0, ["base_input", "low_input", "high_input", "break_at"]] = [20.0, 15.0, 25.0, 25.5]
+    table["break_stage"] = "packaging"
+    joint = pd.DataFrame(
+        {
+            "stage_base": "power",
+            "end": ["low", "high"],
+            "limits": 4,
+            "stage": ["power", "packaging"],
+            "energised": [5e6, 12e6],
+        }
+    )
+    text = lines(seen_on(studied, "2026-11-30", headline=table, headline_joint=joint))["What could overturn it."]
+    assert "no input alone changes the scarcest stage of 2026; US AI power comes within 2\N{NO-BREAK SPACE}%" in text
+    assert "energised power (4) at their high ends 12 million are energised and advanced packaging is scarcest" in text
+    assert "at their low ends 5.0 million, energised power" in text
+    assert "advanced packaging scarcest above 25.5 GW" in text
+    assert "plan with foresight" not in text
+    other = table.assign(energised_base=table["energised_base"] * 1.2)
+    assert (
+        "plan with foresight, which" in lines(seen_on(studied, "2026-11-30", headline=other))["What could overturn it."]
+    )
+
+
+@pytest.mark.parametrize(
+    ("price", "words"), [(0.5, "below owner cost"), (2.5, "below the sum"), (9.0, "above the sum")]
+)
+def test_the_contract_price_stands_beside_the_owner_cost(studied: Run, price: float, words: str) -> None:
+    rows = [("H100", "list", 4.0, 7.0), ("H100", "contract", price, 2.0), ("GB200", "contract", 9.9, 5.0)]
+    market = pd.DataFrame(rows, columns=["chip", "price_kind", "usd_per_gpu_hour", "quotes"])
+    market = market.assign(low=market["usd_per_gpu_hour"] - 0.1, high=market["usd_per_gpu_hour"] + 0.1)
+    text = lines(seen_on(studied, "2026-11-30", market=market))["What it costs."]
+    sentence = next(s for s in text.split(". ") if s.startswith("Contracts trade"))
+    assert f"USD {price:.1f}" in sentence and "2 quotes" in sentence and words in sentence
+
+
+def test_contract_shares_that_bind_lines_with_room_are_told(studied: Run) -> None:
+    text = lines(seen_on(studied, "2026-11-30"))[STOPS]
+    found = re.search(r"most of what binds in advanced packaging: .* at most (\d+)\N{NO-BREAK SPACE}% used", text)
+    use = studied.results[(studied.results["quantity"] == "utilisation") & (studied.results["subject"] == "cowos")]
+    held = studied.table("binding")
+    held = held[(held["kind"] == "contract") & held["period"].str.startswith("2026")]
+    most = use[use["period"].isin(held["period"])]["value"].max()
+    assert found and int(found[1]) == round(100 * most) < 100
+    full = studied.results.copy()
+    full.loc[(full["quantity"] == "utilisation") & (full["subject"] == "cowos"), "value"] = 1.0
+    assert "contract shares" not in lines(seen_on(studied, "2026-11-30", results=full))[STOPS]
+
+
+def test_designers_of_whom_nothing_is_made_and_products_that_are_retired_are_named(studied: Run) -> None:
+    results = studied.results.copy()
+    late = results["period"].str.startswith("2026")
+    amd = results["subject"].isin(["mi300x"]) & late & (results["quantity"] == "finished")
+    hours = results["quantity"].isin(["owner_usd_per_gpu_hour", "usd_per_gpu_hour"])
+    results = results[~(hours & (results["subject"] == "h100") & late)]
+    results.loc[amd.reindex(results.index, fill_value=False), "value"] = 0.0
+    page = lines(seen_on(studied, "2025-11-15", results=results))
+    assert "nothing of AMD is made in 2026" in page["The answer."]
+    assert re.search(r"By 2026-Q4 the plan has retired every NVIDIA H100", page["What it costs."])
