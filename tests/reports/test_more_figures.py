@@ -252,9 +252,10 @@ def test_measured_front_marks_the_best_points() -> None:
 def test_measured_front_leads_with_the_error_on_what_the_fit_did_not_see() -> None:
     front = measured_front("Llama-3.1-70B", {"H100": 2.5})
     card = front_measured(front, "test", pd.Series({"rows": 533, "median": 12.2, "mape": 25.1}))
-    assert card.headline == "Left out of its fit, the engine errs by 12 % (median)"
-    assert "533 measurements left out of the fit: median 12 %, mean 25 %" in card.subtitle
-    assert f"These {len(front)} points were in the fit" in card.subtitle
+    headline, subtitle = (text.replace("\xa0", " ") for text in (card.headline, card.subtitle))
+    assert headline == "Left out of its fit, the engine errs by 12 % (median)"
+    assert "533 measurements left out of the fit: median 12 %, mean 25 %" in subtitle
+    assert f"These {len(front)} points were in the fit" in subtitle
 
 
 def test_front_without_measurements_is_empty_and_not_drawn() -> None:
