@@ -29,6 +29,9 @@ def find(name_or_path: str | Path) -> Path:
     if len(str(path)) > MOST_NAME or "\0" in str(path):
         where = Position(str(path)[:40], 1, 1)
         raise ScenarioError([Problem(where, "", f"a scenario name of {len(str(path))} characters: give a file name")])
+    if path.suffix.lower() == ".xlsx":
+        message = "a workbook is read by `run` and `check`; elsewhere give the folder or the scenario.yaml of its run"
+        raise ScenarioError([Problem(Position(str(path), 1, 1), "", message)])
     if path.suffix in (".yaml", ".yml") or len(path.parts) > 1:
         if path.exists():
             return path

@@ -122,6 +122,7 @@ class _Resolver:
         self.nodes: dict[str, Node | None] = {}
         self.open: list[str] = []
         self.problems: list[Problem] = []
+        self.idle: list[str] = []
         self.leaves = dict(scenario.leaves)
         self.edits = self._by_path()
 
@@ -186,12 +187,21 @@ class _Resolver:
                 where = applied.where
                 note = applied.edit.note or _words(applied)
                 evaluator = self._evaluator()
-                node = evaluator.edited(node, applied.edit, leaf.measure, leaf.path, note)
+                before, node = node, evaluator.edited(node, applied.edit, leaf.measure, leaf.path, note)
+                self._grows_not(before, applied, leaf.path)
         except ValueFaultError as exc:
             if str(exc):  # empty: a number that it refers to failed, and is reported there
                 self.problems.append(Problem(where, leaf.path, str(exc)))
             return None
         return node if node is None else self._bounded(node, leaf, where)
+
+    def _grows_not(self, before: Node | None, applied: AppliedEdit, path: str) -> None:
+        """A warning for an edit of growth where nothing grows."""
+        if applied.edit.scale_growth is None or before is None:
+            return
+        inside = window(self.horizon, applied.edit.start, applied.edit.end)
+        if not np.any(np.diff(before.value, prepend=before.value[:1])[inside]):
+            self.idle.append(f"set.{applied.pattern}: {path} does not change there: scale_growth has no effect on it")
 
     def _bounded(self, node: Node, leaf: Leaf, where: Any) -> Node:
         value, spec = node.value, leaf.spec
@@ -249,7 +259,7 @@ def resolve(scenario: Scenario) -> Resolved:
     network = build_network(scenario, resolver.horizon, values, words)
     touched = {path: tuple(_words(a) for a in applied) for path, applied in resolver.edits.items()}
     errors, warnings = _consistency(scenario, network)
-    warnings += [*_idle_edits(resolver), *idle_costs(scenario)]
+    warnings += [*_idle_edits(resolver), *sorted(set(resolver.idle)), *idle_costs(scenario)]
     if errors:
         raise ScenarioError(errors)
     return Resolved(scenario, network, nodes, measures, touched, warnings)

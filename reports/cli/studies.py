@@ -218,7 +218,7 @@ def group_title(group: str, resolved: Resolved) -> str:
     'CoWoS (resources.cowos)'
     """
     if group == "structure":
-        return "structure: processes, windows, contracts or disruptions that differ"
+        return "structure: parts and windows that differ, and numbers that only one side has"
     from scenarios.titles import path_title
 
     head_, _, name = group.partition(".")

@@ -216,5 +216,7 @@ def test_a_file_meant_by_its_name_alone_is_offered(tmp_path: Path, monkeypatch: 
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ScenarioError, match=r"no library scenario of this name; did you mean the file my_case.yaml\?"):
         load_scenario("my_case")
+    with pytest.raises(ScenarioError, match="a workbook is read by `run` and `check`"):
+        load_scenario("book.xlsx")
     with pytest.raises(ScenarioError, match=r"there is no such file; did you mean my_case.yaml\?"):
         load_scenario("my_csae.yaml")
