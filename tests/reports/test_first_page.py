@@ -387,7 +387,7 @@ def test_all_limits_together_and_the_nearest_break_even_are_told(studied: Run) -
         }
     )
     text = lines(seen_on(studied, "2026-11-30", headline=table, headline_joint=joint))["What could overturn it."]
-    assert "no input alone changes the scarcest stage of 2026; US AI power comes within 2\N{NO-BREAK SPACE}%" in text
+    assert "one source) alone changes the scarcest stage of 2026; US AI power comes within 2\N{NO-BREAK SPACE}%" in text
     assert "energised power (4) at their high ends 12 million are energised and advanced packaging is scarcest" in text
     assert "at their low ends 5.0 million, energised power" in text
     assert "advanced packaging scarcest above 25.5 GW" in text
