@@ -298,9 +298,9 @@ def _name_gap(axes: Any, words: str, t: pd.DataFrame) -> None:
     """Words in the free space below the lines, with an arrow to the gap between them near the end."""
     at = max(0, len(t) - 2)
     middle = float(t[["capacity_mw", "used_mw"]].iloc[at].mean()) / 1e3
-    look = {"fontsize": 8.5, "color": INK, "ha": "right", "va": "center"}
+    look = {"fontsize": 8.5, "color": INK, "ha": "right", "va": "center", "textcoords": "axes fraction"}
     arrow = {"arrowstyle": "-", "color": INK, "linewidth": 0.8}
-    axes.annotate(words, (at, middle), xytext=(at, 0.3 * middle), arrowprops=arrow, **look)
+    axes.annotate(wrapped(words, 42), (at, middle), xytext=(0.93, 0.13), arrowprops=arrow, **look)
 
 
 def _key(axes: Any, *lines: tuple[str, str]) -> None:
