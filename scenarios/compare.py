@@ -38,7 +38,8 @@ NOISE = 1e-9
 class Comparison:
     """Difference of two scenarios: per output its values, the parts of each changed group, and the interactions.
 
-    `only` holds the outputs (prices, costs) that one of the two has: scenario -> output -> value.
+    `only` holds the outputs (prices, costs) that one of the two has: scenario -> output -> value; `absent` those of
+    accelerators that neither makes or prices.
     """
 
     first: str
@@ -48,6 +49,7 @@ class Comparison:
     binding: dict[str, dict[str, list[str]]]
     exact: bool
     only: dict[str, dict[str, float]] = field(default_factory=dict)
+    absent: list[str] = field(default_factory=list)
     words: list[str] = field(default_factory=list)
 
     def json(self) -> dict[str, Any]:
@@ -75,14 +77,14 @@ def compare(
     resolved_b, _, worker_b = prepare(b)
     _same_horizon(resolved_a, resolved_b)
     wanted = list(outputs or dict.fromkeys([*default_outputs(resolved_b), *default_outputs(resolved_a)]))
-    wanted, only = _in_both(wanted, {a.name: worker_a, b.name: worker_b})
+    wanted, only, absent = _in_both(wanted, [(a.name, worker_a), (b.name, worker_b)])
     groups = changed_groups(resolved_a, resolved_b)
     structural = structure_differs(resolved_a, resolved_b)
     players = [*groups, *(["structure"] if structural else [])]
     game = Game(resolved_a, resolved_b, worker_a, worker_b if structural else worker_a, groups, wanted)
     parts, exact = shapley(game, players, len(wanted))
     start, end = game(frozenset()), game(frozenset(players))
-    result = Comparison(a.name, b.name, groups, {}, _bindings(worker_a, worker_b), exact, only)
+    result = Comparison(a.name, b.name, groups, {}, _bindings(worker_a, worker_b), exact, only, absent)
     for k, name in enumerate(wanted):
         alone = {p: game(frozenset([p]))[k] - start[k] for p in players}
         by_part = {p: parts[i, k] for i, p in enumerate(players)}
@@ -109,27 +111,33 @@ def _entry(first: float, second: float, parts: dict[str, float], alone: dict[str
     }
 
 
-def _in_both(wanted: Sequence[str], workers: dict[str, Worker]) -> tuple[list[str], dict[str, dict[str, float]]]:
-    """Outputs to split, and what only one scenario has.
+def _in_both(
+    wanted: Sequence[str], workers: Sequence[tuple[str, Worker]]
+) -> tuple[list[str], dict[str, dict[str, float]], list[str]]:
+    """Outputs to split, what only one scenario has, and what neither has of an accelerator that one of them knows.
 
     What a scenario does not know, it neither makes nor runs: amounts of it are zero there, but it has no price.
 
     Raises:
-        ScenarioError: for an output that neither has.
+        ScenarioError: for an output that nothing could have.
     """
     both: list[str] = []
+    absent: list[str] = []
     only: dict[str, dict[str, float]] = {}
     for name in wanted:
-        there = [s for s, worker in workers.items() if is_there(worker.extractor.names, name)]
-        if not there:
-            selection([*workers.values()][-1].extractor.names, [name])  # raises, with the nearest names
-        if len(there) == len(workers) or parse_output(name).quantity in FLOWS | LEVELS:
+        there = [(s, worker) for s, worker in workers if is_there(worker.extractor.names, name)]
+        output = parse_output(name)
+        if not there and any(output.subject.split("/")[-1] in w.compiled.network.fleet for _, w in workers):
+            absent.append(name)
+        elif not there:
+            selection(workers[-1][1].extractor.names, [name])  # raises, with the nearest names
+        elif len(there) == len(workers) or output.quantity in FLOWS | LEVELS:
             both.append(name)
         else:
-            worker = workers[there[0]]
+            scenario, worker = there[0]
             value = selection(worker.extractor.names, [name])[0] @ worker.extractor.read(worker.nominal)
-            only.setdefault(there[0], {})[name] = float(value)
-    return both, only
+            only.setdefault(scenario, {})[name] = float(value)
+    return both, only, absent
 
 
 def _rows(names: Sequence[str], wanted: Sequence[str]) -> Array:
@@ -326,6 +334,9 @@ def _words(result: Comparison) -> list[str]:
         )
     for scenario, values in result.only.items():
         lines += [f"{name} is {value:,.6g} in {scenario}; the other does not have it" for name, value in values.items()]
+    lines += [
+        f"{name}: neither has it; the accelerator is not run then, or its cost is not known" for name in result.absent
+    ]
     for period, sets in result.binding.items():
         gone, new = ", ".join(sets["only_first"]) or "nothing", ", ".join(sets["only_second"]) or "nothing"
         lines.append(f"{period}: no longer binding {gone}; newly binding {new}")

@@ -45,7 +45,7 @@ def run_verb(scenario: str, sets: Sequence[str], out: Path | None, report: Path 
         print_json(done.json())
     else:
         print_answer(done)
-        for words in not_costed(done):
+        for words in [*not_made(done), *not_costed(done)]:
             say(f"warning: {words}")
     if report is not None:
         from reports.market_report import write_report
@@ -64,6 +64,19 @@ def not_costed(run: Run) -> list[str]:
         what = "no cost of its tokens and tasks" if "model" in p else "no cost of its hours, tokens and tasks"
         lines.setdefault((p["sku"], "model" in p), f"{titles[p['sku']]} ({p['sku']}): {what}: {p['reason']}")
     return list(lines.values())
+
+
+def not_made(run: Run) -> list[str]:
+    """One line for each accelerator with makers that is neither made nor run in the reported periods."""
+    amounts = run.results[run.results["quantity"].isin(("finished", "fleet"))]
+    largest = amounts.groupby("subject")["value"].max()
+    names = run.table("names")
+    skus = names[names["kind"] == "sku"]
+    return [
+        f"{title} ({sku}) is never made: with the limits that bind, an hour of others earns more"
+        for sku, title in zip(skus["id"], skus["title"], strict=True)
+        if largest.get(sku, 0.0) < 1.0
+    ]
 
 
 def check_verb(scenario: str, sets: Sequence[str], outputs: bool, scaling: bool, as_json: bool) -> None:

@@ -179,6 +179,8 @@ def compare_verb(first: str, second: str, as_json: bool, outputs: list[str] | No
         for name, value in values.items():
             told = f"{output_words(name, resolved.network)}: {amount(value)} {output_unit(name, resolved.network)}"
             line(told, indent=2)
+    for name in found.absent:
+        line(f"{output_words(name, resolved.network)}: neither has it; not run then, or of unknown cost")
     _print_newly_binding(found.binding, resolved)
     line()
     how = "exact (every subset solved)" if found.exact else "from sampled orders of change"

@@ -69,10 +69,10 @@ def _means(c: Context) -> dict[str, float]:
 
 
 def _products(contexts: list[Context]) -> Iterator[list[Any]]:
-    """Products that differ between the runs: what is energised of them this year and next, and their hour now."""
+    """Products that differ between the runs: what is energised of them by year, and their hour now and at the end."""
     base = contexts[0]
     quantity = "energised" if base.has_fleet else "finished"
-    years = [y for y in (base.this_year, base.next_year) if y]
+    years = [y for y in base.years if y >= base.this_year]
     volumes = {(c.run.id, y): c.quantity(quantity).pipe(_by_product, y) for c in contexts for y in years}
     sizes = pd.concat(volumes.values()).groupby(level=0).max() if volumes else pd.Series(dtype=float)
     listed = [str(s) for s, v in sizes.sort_values(ascending=False).items() if v >= 1][:_MOST_PRODUCTS]
@@ -85,10 +85,11 @@ def _products(contexts: list[Context]) -> Iterator[list[Any]]:
         if all(_alike([value for _, value in cells]) for _, cells in rows):
             continue
         yield from ([name, *cells] for name, cells in rows)
-        hours = [c.value_at("usd_per_gpu_hour", sku, c.now) for c in contexts]
-        if any(h is not None for h in hours):
-            cells = [("-", None) if h is None else (money(h["value"]), float(h["value"])) for h in hours]
-            yield [say("changes.hour", product=title, period=base.now), *cells]
+        for period in dict.fromkeys((base.now, base.periods[-1])):
+            hours = [c.value_at("usd_per_gpu_hour", sku, period) for c in contexts]
+            if any(h is not None for h in hours):
+                cells = [("-", None) if h is None else (money(h["value"]), float(h["value"])) for h in hours]
+                yield [say("changes.hour", product=title, period=period), *cells]
 
 
 def _by_product(rows: pd.DataFrame, year: str) -> pd.Series[float]:

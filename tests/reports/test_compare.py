@@ -45,7 +45,7 @@ def test_each_change_is_against_the_first_run(section: Section, contexts: list[C
 
 
 def test_rules_are_in_words(section: Section) -> None:
-    assert "no edits" in section.paragraphs[0]
+    assert "no input was changed" in section.paragraphs[0]
     assert "capacity: scale 1.25" in section.paragraphs[1] and "{" not in section.paragraphs[1]
 
 

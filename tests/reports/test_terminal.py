@@ -270,3 +270,22 @@ def test_tables_wrap_text_and_never_cut_numbers(
         assert "123,456,789" in out and "0.001" in out
         shown = out.replace("123,456,789", " ").replace("0.001", " ").split()
         assert set(rows[0][0].split()) <= set(shown)
+
+
+def test_an_accelerator_that_is_never_made_is_told(tmp_path: Path) -> None:
+    from reports.cli.run import not_made
+    from scenarios.runner import run
+
+    text = (
+        "title: Two chips\nhorizon: {start: 2026-Q1, periods: 2, tail: 0}\nobjective: {kind: value, costs: purchase}\n"
+        "regions: {us: {}}\nmaterials: {good: {unit: accelerator}, poor: {unit: accelerator}}\n"
+        "resources: {line: {capacity: 10}, power: {stage: power, region: us, capacity: 1 MW}}\n"
+        "processes:\n  make_good: {output: {good: 1}, uses: {line: 1}, lead_time: 0 week}\n"
+        "  make_poor: {output: {poor: 1}, uses: {line: 1}, lead_time: 0 week}\nfleet:\n"
+        "  good: {title: Good, material: good, regions: [us], kw_planning: 1, value: 2, purchase_cost: 1}\n"
+        "  poor: {title: Poor, material: poor, regions: [us], kw_planning: 1, value: 1, purchase_cost: 1}\n"
+    )
+    path = tmp_path / "two.yaml"
+    path.write_text(text, encoding="utf-8")
+    told = not_made(run(path, prices=False, costs=False))
+    assert told == ["Poor (poor) is never made: with the limits that bind, an hour of others earns more"]

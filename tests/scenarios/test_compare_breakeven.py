@@ -214,3 +214,9 @@ def test_noise_of_the_solves_is_no_change() -> None:
     entry = _entry(10_000.0, 12_000.0, {"a": 2000.0, "b": -1.3e-9}, {"a": 2000.0, "b": 4e-10})
     assert entry["parts"] == {"a": 2000.0, "b": 0.0} and entry["alone"]["b"] == 0.0
     assert entry["interaction"] == 0.0
+
+
+def test_an_hour_that_neither_scenario_has_is_told() -> None:
+    found = compare(CHAIN, CHAIN, outputs=["energised:*@2026-Q2", "usd_per_gpu_hour:alpha@2026-Q2"])
+    assert found.absent == ["usd_per_gpu_hour:alpha@2026-Q2"] and list(found.outputs) == ["energised:*@2026-Q2"]
+    assert any("neither has it" in words for words in found.words)
