@@ -12,7 +12,8 @@ import pytest
 from econ.agent_calls import Context
 from econ.agent_price import FlatPrice
 from econ.agent_task import AgentTask, break_even_price_ratio, task_cost
-from econ.finance import capital_recovery_factor, capitalised_interest
+from econ.finance import capital_recovery_factor, capitalised_interest, tax_gross_up
+from econ.goodput import FailureModel, exact_goodput
 from econ.price_book import TokenPrices
 from econ.tokens import StepTimes, class_costs, tokens_per_usd_of_revenue, usd_per_gpu_hour_for
 from econ.usage import TokenUsage
@@ -21,6 +22,7 @@ from supply.manufacturing import gross_dies, packages_per_wafer
 from supply.manufacturing.wafer import Panel, place
 from supply.manufacturing.yield_models import defect_density, die_yield
 from supply.network import NetworkError
+from supply.optimizer.parameters import Values, annuity_share
 
 TASK = AgentTask("t", Context(0, 0, 0, 1000), calls=2, success_rate=0.5, cache_lifetime_s=None)
 PRICE = FlatPrice(TokenPrices(0.0, 10.0), ttft_s=1.0, tpot_s=0.01)
@@ -91,3 +93,21 @@ def test_places_on_carriers_by_hand() -> None:
     long = packages_per_wafer(2000.0, aspect=4.0)
     assert long == gross_dies(math.sqrt(8000.0), 2000.0 / math.sqrt(8000.0), 300.0, 3.0, 0.1)
     assert long != packages_per_wafer(2000.0)
+
+
+def test_ends_of_formulas_by_hand() -> None:
+    # one fault in ten million: a die of Murphy fails with that chance, and is never better than perfect
+    assert die_yield(0.01, 0.001, model="murphy") == pytest.approx(1.0 - 1e-7, abs=1e-12)
+    assert weibull_survival(3, 0.5, 1.0) == pytest.approx([1.0, math.exp(-2.0), math.exp(-4.0)])
+    # half a year of tax depreciation at 8 %
+    present = 1.0 / (0.5 * capital_recovery_factor(0.08, 0.5))
+    assert tax_gross_up(0.08, 5, 0.2, tax_life_years=0.5) == pytest.approx((1 - 0.2 * present) / 0.8)
+    # an interval that is not durable yet when the job fails is done again: kept = e^(-lag / M) of it
+    prompt, late = (exact_goodput(FailureModel(1000.0, 10.0, 100.0, durable_lag_s=lag)).useful for lag in (0.0, 100.0))
+    assert late / prompt == pytest.approx(math.exp(-0.1))
+
+
+def test_an_annuity_is_discounted() -> None:
+    values = Values({"discount_rate": np.full(4, 0.21)}, 4)
+    kept = 1.21 ** (-np.arange(8) / 4)  # eight payments, a quarter apart; three fall inside after the first period
+    assert annuity_share(values, 2.0, 1.0, 0.25)[0] == pytest.approx(kept[:3].sum() / kept.sum())

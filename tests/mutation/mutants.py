@@ -63,7 +63,7 @@ GROUPS = (
         "lags and annuity",
         "supply/optimizer/parameters.py",
         ("lag_weight", "_factors", "_share", "disruption_factor"),
-        ("tests/supply/test_optimizer_reference.py", "tests/supply/test_optimizer_mechanisms.py"),
+        ("tests/supply/test_optimizer_reference.py", "tests/supply/test_optimizer_mechanisms.py", KNOWN),
     ),
     Group("potentials", "supply/potentials.py", (), ("tests/supply/test_bottleneck_report.py",)),
     Group(
@@ -105,7 +105,7 @@ GROUPS = (
             "best_interval",
             "goodput",
         ),
-        ("tests/econ/test_failures_and_goodput.py",),
+        ("tests/econ/test_failures_and_goodput.py", KNOWN),
     ),
     Group(
         "training flops",

@@ -62,3 +62,10 @@ def test_least_degree_holds_the_cache_of_the_whole_batch() -> None:
     assert not many.fits and many.least_tp is not None and (alone.fits or many.least_tp > (alone.least_tp or 1))
     assert fit("Llama-3.1-70B", "H100", batch=24, tp=many.least_tp, **fixed).fits  # type: ignore[arg-type]
     assert not fit("Llama-3.1-70B", "H100", batch=24, tp=many.least_tp // 2, **fixed).fits  # type: ignore[arg-type]
+
+
+def test_largest_batch_of_short_sequences_pays_for_their_logits() -> None:
+    fixed = {"weight_format": "fp8", "kv_format": "fp8", "tp": 4, "tokens": 16, "prefill_tokens": 2048}
+    largest = fit("Llama-3.1-8B", "H100", batch=1, **fixed).largest_batch  # type: ignore[arg-type]
+    assert fit("Llama-3.1-8B", "H100", batch=largest, **fixed).fits  # type: ignore[arg-type]
+    assert not fit("Llama-3.1-8B", "H100", batch=largest + 1, **fixed).fits  # type: ignore[arg-type]
