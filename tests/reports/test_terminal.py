@@ -247,7 +247,8 @@ def test_a_reader_that_goes_away_leaves_no_trace(arguments: tuple[str, ...], her
 
 
 def test_ctrl_c_is_130_without_a_trace(here: Path) -> None:
-    with process("run", "base") as running:
+    # a shell that starts the suite in the background has Ctrl-C ignored, and processes inherit that
+    with process("run", "base", preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) as running:
         assert running.stderr is not None
         while "reading inputs" not in running.stderr.readline():
             assert running.poll() is None
