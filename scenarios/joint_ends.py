@@ -70,9 +70,10 @@ def _numbers(reading: Reading | None, base: Reading) -> list[float]:
 
 def _sums(resolved: Resolved, moved: WeakInput, year: str, ranks: tuple[float, float]) -> tuple[str, list[float]]:
     """Unit and summed capacities at two ranks, mean over the year; missing where the limits have several units."""
-    inputs = Inputs(resolved, year)
-    shown = [inputs.shown(WeakInput(moved.names, (path,), "", ""), ranks) for path in moved.paths]
-    units = {unit for unit, _ in shown}
+    units = {resolved.measures[path].label for path in moved.paths}
     if len(units) > 1:
         return "", [float("nan")] * len(ranks)
-    return units.pop(), [sum(values[k] for _, values in shown) for k in range(len(ranks))]
+    inside = [label.startswith(year) for label in resolved.horizon.labels()]
+    inputs = Inputs(resolved, year)
+    sums = [sum(float(v[inside].mean()) for v in inputs.at_rank(moved, rank).values()) for rank in ranks]
+    return units.pop(), sums

@@ -9,13 +9,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from supply.facts.units import expression, registry
 from supply.network import Horizon
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = [
     "Measure",

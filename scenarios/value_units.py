@@ -100,7 +100,3 @@ class Units:
                 f"{unit or 'a plain number'} beside {describe(self.names)}: give the numbers of one value one unit"
             )
         return magnitude * factor
-
-    def survival(self) -> bool:
-        """Whether a share kept per quarter has to become one per month."""
-        return self.measure is not None and self.measure.kind == "survival" and self.horizon.months != 3

@@ -178,10 +178,10 @@ def _span(path: str) -> tuple[float, float, str] | None:
         return SPANS[path]
     if path.endswith(".lead_time"):
         return (0.0, 200.0, "periods")
-    if path.startswith("fleet.") and path.endswith((".life", ".wear_out")):
-        return (
-            (0.1, 1000.0, "periods") if path.endswith(".life") else (0.2, 20.0, "a Weibull shape: 1 is a steady loss")
-        )
+    if re.fullmatch(r"fleet\.[^.]+\.life", path):
+        return (0.1, 1000.0, "periods")
+    if re.fullmatch(r"fleet\.[^.]+\.wear_out", path):
+        return (0.2, 20.0, "a Weibull shape: 1 is a steady loss")
     return (0.1, 100.0, "years") if path.startswith("expansions.") and path.endswith(".life") else None
 
 

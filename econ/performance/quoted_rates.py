@@ -68,9 +68,13 @@ def ceiling(
     """
     request = _fitting(model, hardware, isl, osl, concurrency, tp, pp, dp, weight_format, kv_format, framework)
     request = request.with_load(prefix_hit=prefix_hit, tokens_per_step=speculative_tokens)
+    return _ceiling(request, concurrency)
+
+
+def _ceiling(request: Request, concurrency: float | None) -> float:
     p = ideal_parameters()
     s = build_setups([request], p)
-    most = MOST_SEQUENCES if concurrency is None else concurrency / dp
+    most = MOST_SEQUENCES if concurrency is None else concurrency / request.load.dp
     served = maximum_throughput(s, constants(p, s), most)
     return float(served.output_per_s[0]) / request.accelerators
 
@@ -149,21 +153,7 @@ def classify_throughput(
     low, high = predicted * band.low, predicted * band.high
     if concurrency is not None:
         low, high = predicted / band.high, predicted / band.low
-    top = ceiling(
-        model,
-        hardware,
-        isl=isl,
-        osl=osl,
-        concurrency=concurrency,
-        tp=int(request.load.tp),
-        pp=pp,
-        dp=dp,
-        weight_format=weight_format,
-        kv_format=kv_format,
-        framework=framework,
-        prefix_hit=prefix_hit,
-        speculative_tokens=speculative_tokens,
-    )
+    top = _ceiling(request, concurrency)
     return _verdict(quoted, top, predicted, low, min(high, top), confidence)
 
 

@@ -16,7 +16,16 @@ from scenarios.titles import cost_title
 if TYPE_CHECKING:
     from scenarios.change_causes import Cause, Causes
 
-__all__ = ["NOTHING", "causes_of", "change_cell", "change_words", "changes_section", "headline_rows"]
+__all__ = [
+    "NOTHING",
+    "causes_of",
+    "change_cell",
+    "change_words",
+    "changes_section",
+    "headline_rows",
+    "input_means",
+    "input_units",
+]
 
 #: What stands where a headline quantity has no value.
 NOTHING: tuple[float | None, str] = (None, "-")
@@ -169,18 +178,20 @@ def _why(c: Context, previous: Context, causes: Causes, output: str) -> str:
     return say("changes.parts", parts=join("; ", parts), more=more)
 
 
-def _means(c: Context) -> dict[str, float]:
+def input_means(c: Context) -> dict[str, float]:
+    """Mean of each input over its rows, by path."""
     means = c.run.inputs.groupby("path")["value"].mean()
     return {str(path): float(value) for path, value in means.items()}
 
 
-def _units(c: Context) -> dict[str, str]:
+def input_units(c: Context) -> dict[str, str]:
+    """Unit of each input, by path."""
     return dict(zip(c.run.inputs["path"], c.run.inputs["unit"], strict=True))
 
 
 def _changed_inputs(c: Context, previous: Context) -> list[list[Any]]:
-    new, old = _means(c), _means(previous)
-    units = {**_units(previous), **_units(c)}
+    new, old = input_means(c), input_means(previous)
+    units = {**input_units(previous), **input_units(c)}
     rows: list[list[Any]] = []
     for path in sorted({*new, *old}):
         a, b = old.get(path), new.get(path)

@@ -12,7 +12,7 @@ from reports.catalogue import say
 from reports.context import Context
 from reports.figures.cases import scenario_panels
 from reports.figures.style import FigureCard
-from reports.sections.changes import NOTHING, change_cell, headline_rows
+from reports.sections.changes import NOTHING, change_cell, headline_rows, input_means, input_units
 from reports.sections.inputs import edit_words
 from reports.sections.limits import scope
 from reports.spans import Number, Words, join
@@ -57,15 +57,10 @@ def _own_parts(base: Context, c: Context) -> Iterator[Words]:
         counted = [say(f"changes.parts_{kind}", n=n) for kind, n in sizes.items() if n]
         if products or counted:
             yield say(f"changes.beside_{key}", parts=listing([*products, *counted]))
-    changed = {**_means(base), **_means(c)}
-    edited = set(c.run.manifest.get("edits") or {})
-    both = [p for p in changed if p in _means(base) and p in _means(c) and p not in edited]
-    if differ := [p for p in both if _means(base)[p] != _means(c)[p]]:
+    old, new = input_means(base), input_means(c)
+    edited = c.run.manifest.get("edits") or {}
+    if differ := [p for p in old if p in new and p not in edited and old[p] != new[p]]:
         yield say("changes.numbers_differ", n=len(differ))
-
-
-def _means(c: Context) -> dict[str, float]:
-    return {str(path): float(value) for path, value in c.run.inputs.groupby("path")["value"].mean().items()}
 
 
 def _products(contexts: list[Context]) -> Iterator[list[Any]]:
@@ -120,7 +115,7 @@ def _defining(contexts: list[Context], most: int = 8) -> list[list[Any]]:
     rows: list[list[Any]] = []
     for c in contexts[1:]:
         before, after = _yearly(base), _yearly(c)
-        units = _units(c)
+        units = input_units(c)
         edited = [p for p in c.run.manifest.get("edits") or {} if p in units]
         for path in edited[:most]:
             cells = []
@@ -168,7 +163,3 @@ def _panels(contexts: list[Context]) -> FigureCard | None:
     table = pd.DataFrame(rows, columns=["scenario", "title", "period", "value"])
     unit, subtitle = say(f"changes.panels_{quantity}"), scope(base)
     return scenario_panels(table, base.periods, base.run.id, unit, subtitle)
-
-
-def _units(c: Context) -> dict[str, str]:
-    return dict(zip(c.run.inputs["path"], c.run.inputs["unit"], strict=True))

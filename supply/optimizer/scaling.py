@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from supply.consistency import LARGEST
 from supply.network import Array
 
 if TYPE_CHECKING:
     from supply.optimizer.compiled import Compiled
 
-__all__ = ["WIDE", "SizeRange", "scaling_report"]
-
-#: Ends further apart than this leave fewer than seven good digits beside one another (double precision has 16).
-WIDE = 1e9
+__all__ = ["SizeRange", "scaling_report"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +35,7 @@ class SizeRange:
     @property
     def wide(self) -> bool:
         """Whether the ends are too far apart to be told together."""
-        return self.apart > WIDE
+        return self.apart > LARGEST
 
 
 def scaling_report(compiled: Compiled) -> list[SizeRange]:
